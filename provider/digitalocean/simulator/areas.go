@@ -1,0 +1,15 @@
+package simulator
+
+import (
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/basics"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/database"
+)
+
+// areas lists what the simulator serves; a test holds it equal to the folders.
+func areas() []core.Area {
+	return []core.Area{
+		basics.Area(),
+		database.Area(),
+	}
+}
