@@ -35,6 +35,8 @@ type Problem struct {
 	Status  int
 	ID      string
 	Message string
+	// Body replaces the usual error body where an operation has its own.
+	Body any
 }
 
 // Error makes a Problem usable as the error of a handler.
@@ -106,6 +108,9 @@ func slug(status int) string {
 }
 
 func errorBody(area *Area, p *Problem, requestID string) any {
+	if p.Body != nil {
+		return p.Body
+	}
 	if area != nil && area.ErrorBody != nil {
 		return area.ErrorBody(p, requestID)
 	}

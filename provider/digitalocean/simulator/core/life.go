@@ -16,6 +16,8 @@ type Meta struct {
 	Parent string   `json:"parent,omitempty"`
 	Name   string   `json:"name"`
 	Tags   []string `json:"tags,omitempty"`
+	// VPCs are the networks it is a member of.
+	VPCs []string `json:"vpcs,omitempty"`
 	// State is the product's own word; Note says why it failed.
 	State string `json:"state,omitempty"`
 	Note  string `json:"note,omitempty"`

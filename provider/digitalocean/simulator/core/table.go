@@ -105,6 +105,7 @@ func (t Table[T]) Named(c *Call, parent, name string) (*Record[T], bool) {
 func record[T any](o *object) *Record[T] {
 	r := &Record[T]{Meta: o.Meta}
 	r.Tags = append([]string(nil), o.Tags...)
+	r.VPCs = append([]string(nil), o.VPCs...)
 	r.Steps = append([]Step(nil), o.Steps...)
 	if o.GoneAt != nil {
 		gone := *o.GoneAt

@@ -1,0 +1,247 @@
+package basics
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
+)
+
+// Project groups resources of an account. A resource is in one project; one that
+// was never assigned is in the default project and not listed.
+type Project struct {
+	Description string       `json:"description"`
+	Purpose     string       `json:"purpose"`
+	Environment string       `json:"environment"`
+	Default     bool         `json:"is_default"`
+	Resources   []assignment `json:"resources,omitempty"`
+}
+
+type assignment struct {
+	URN string    `json:"urn"`
+	At  time.Time `json:"at"`
+}
+
+// Projects is the table of projects.
+var Projects = core.Table[Project]{Type: "project"}
+
+func seedProject(c *core.Call) {
+	Projects.Insert(c, core.Meta{ID: core.ProjectID(c.Account.Token), Name: "first-project", Seeded: true},
+		Project{Description: "Update your project information under Settings", Default: true,
+			Purpose: "Just trying out DigitalOcean", Environment: "Development"})
+}
+
+// ProjectFor returns the id of the project that a create asks for: the default
+// one for "". A project that does not exist is a 422.
+func ProjectFor(c *core.Call, id string) (string, error) {
+	if id != "" {
+		if _, ok := Projects.Get(c, id); !ok {
+			return "", core.Unprocessable("project %s was not found", id)
+		}
+		return id, nil
+	}
+	for _, p := range Projects.All(c, "") {
+		if p.Value.Default {
+			return p.ID, nil
+		}
+	}
+	return "", core.Unprocessable("the account has no default project")
+}
+
+// Assign moves a resource into a project.
+func Assign(c *core.Call, projectID, urn string) {
+	for _, p := range Projects.All(c, "") {
+		kept := slices.DeleteFunc(p.Value.Resources, func(a assignment) bool { return a.URN == urn })
+		changed := len(kept) != len(p.Value.Resources)
+		if p.ID == projectID {
+			kept, changed = append(kept, assignment{URN: urn, At: c.Now}), true
+		}
+		if changed {
+			p.Value.Resources = kept
+			Projects.Save(c, p)
+		}
+	}
+}
+
+// ProjectOf returns the project that a resource is in.
+func ProjectOf(c *core.Call, urn string) string {
+	home := ""
+	for _, p := range Projects.All(c, "") {
+		if slices.ContainsFunc(p.Value.Resources, func(a assignment) bool { return a.URN == urn }) {
+			return p.ID
+		}
+		if p.Value.Default {
+			home = p.ID
+		}
+	}
+	return home
+}
+
+func listProjects(c *core.Call) (core.Answer, error) {
+	views := []core.Map{}
+	for _, p := range Projects.All(c, "") {
+		views = append(views, projectView(c, p))
+	}
+	return core.Paged(c, "projects", views)
+}
+
+func createProject(c *core.Call) (core.Answer, error) {
+	var in struct {
+		Name string `json:"name"`
+		Project
+	}
+	if err := c.Decode(&in); err != nil {
+		return core.Answer{}, err
+	}
+	if in.Name == "" || in.Purpose == "" {
+		return core.Answer{}, core.Unprocessable("name and purpose are required")
+	}
+	if _, taken := Projects.Named(c, "", in.Name); taken {
+		return core.Answer{}, core.Conflict("name is already in use")
+	}
+	in.Default, in.Resources = false, nil
+	p := Projects.Insert(c, core.Meta{ID: core.NewUUID(), Name: in.Name}, in.Project)
+	return core.Created(core.Map{"project": projectView(c, p)})
+}
+
+// findProject reads the path: without the parameter it is the default project.
+func findProject(c *core.Call) (*core.Record[Project], error) {
+	id := c.Param("project")
+	if id == "" {
+		found, err := ProjectFor(c, "")
+		if err != nil {
+			return nil, err
+		}
+		id = found
+	}
+	p, ok := Projects.Get(c, id)
+	if !ok {
+		return nil, core.NotFound("The resource you were accessing could not be found.")
+	}
+	return p, nil
+}
+
+func getProject(c *core.Call) (core.Answer, error) {
+	p, err := findProject(c)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	return core.OK(core.Map{"project": projectView(c, p)})
+}
+
+func updateProject(c *core.Call) (core.Answer, error) {
+	p, err := findProject(c)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	kept := p.Value.Resources
+	in := struct {
+		Name string `json:"name"`
+		Project
+	}{Name: p.Name, Project: p.Value}
+	if err := c.Decode(&in); err != nil {
+		return core.Answer{}, err
+	}
+	if in.Default != p.Value.Default {
+		return core.Answer{}, core.Unprocessable("is_default cannot be changed here")
+	}
+	p.Name, p.Value = in.Name, in.Project
+	p.Value.Resources = kept
+	Projects.Save(c, p)
+	return core.OK(core.Map{"project": projectView(c, p)})
+}
+
+func deleteProject(c *core.Call) (core.Answer, error) {
+	p, err := findProject(c)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	if p.Value.Default || len(resourceViews(c, p)) > 0 {
+		return core.Answer{}, core.PreconditionFailed("cannot delete a project with resources. move or remove the resources first")
+	}
+	Projects.Remove(c, p.ID)
+	return core.NoContent()
+}
+
+func listProjectResources(c *core.Call) (core.Answer, error) {
+	p, err := findProject(c)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	return core.Paged(c, "resources", resourceViews(c, p))
+}
+
+func assignResources(c *core.Call) (core.Answer, error) {
+	p, err := findProject(c)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	var in struct {
+		Resources []string `json:"resources"`
+	}
+	if err := c.Decode(&in); err != nil {
+		return core.Answer{}, err
+	}
+	for _, urn := range in.Resources {
+		if !exists(c, urn) {
+			return core.Answer{}, core.NotFound("resource %s was not found", urn)
+		}
+	}
+	views := []core.Map{}
+	for _, urn := range in.Resources {
+		Assign(c, p.ID, urn)
+		view := resourceView(urn, c.Now)
+		view["status"] = "assigned"
+		views = append(views, view)
+	}
+	return core.OK(core.Map{"resources": views})
+}
+
+// exists tells whether a URN names a visible object. A type that no area serves
+// is taken on trust.
+func exists(c *core.Call, urn string) bool {
+	parts := strings.SplitN(urn, ":", 3)
+	if len(parts) != 3 || parts[0] != "do" {
+		return false
+	}
+	table, served := c.TableOfURN(parts[1])
+	if !served {
+		return true
+	}
+	_, ok := c.Lookup(table, parts[2])
+	return ok
+}
+
+func resourceViews(c *core.Call, p *core.Record[Project]) []core.Map {
+	views := []core.Map{}
+	for _, a := range p.Value.Resources {
+		if exists(c, a.URN) {
+			views = append(views, resourceView(a.URN, a.At))
+		}
+	}
+	return views
+}
+
+// paths is where the resource of a URN is read, for the links of the API.
+var paths = map[string]string{"dbaas": "databases", "app": "apps", "loadbalancer": "load_balancers",
+	"floatingip": "floating_ips", "reservedip": "reserved_ips", "kubernetes": "kubernetes/clusters"}
+
+func resourceView(urn string, at time.Time) core.Map {
+	parts := strings.SplitN(urn, ":", 3)
+	path, ok := paths[parts[1]]
+	if !ok {
+		path = parts[1] + "s"
+	}
+	return core.Map{"urn": urn, "assigned_at": core.Time(at), "status": "ok",
+		"links": core.Map{"self": "https://api.digitalocean.com/v2/" + path + "/" + parts[2]}}
+}
+
+func projectView(c *core.Call, p *core.Record[Project]) core.Map {
+	return core.Map{
+		"id": p.ID, "owner_uuid": c.Account.UUID, "owner_id": core.StableNumber("owner", c.Account.Token),
+		"name": p.Name, "description": p.Value.Description, "purpose": p.Value.Purpose,
+		"environment": p.Value.Environment, "is_default": p.Value.Default,
+		"created_at": core.Time(p.CreatedAt), "updated_at": core.Time(p.ChangedAt),
+	}
+}
