@@ -18,11 +18,12 @@ type Records interface {
 	// its connection. Commits run on that same connection: a stale attempt can
 	// change nothing. ErrHeld when another attempt has it.
 	Hold(ctx context.Context, id string, fn func(ctx context.Context, h Hold) error) error
-	// Resolve turns the references of a wanted spec into provider ids and
-	// checks again that they are live ones of the tenant (before every provider
-	// call). With secrets it also unseals the spec's SecretRefs; without, only
-	// their digests come.
-	Resolve(ctx context.Context, r *cloud.Resource, m *cloud.Manifest, withSecrets bool) (*Resolved, error)
+	// Resolve turns the references of a wanted spec into provider ids. For a
+	// call that changes something (mutating) it is strict: every reference must
+	// still be a live one of the tenant, and the spec's SecretRefs are unsealed.
+	// For a look it is lenient: what is gone is left out, only the secrets'
+	// digests come, and no secret is opened.
+	Resolve(ctx context.Context, r *cloud.Resource, m *cloud.Manifest, mutating bool) (*Resolved, error)
 	// SecretDigest is the keyed hash that the store keeps beside a sealed value.
 	SecretDigest(value string) string
 	// SealedDigests returns the digests of a resource's sealed outputs by name.
@@ -30,6 +31,15 @@ type Records interface {
 	// MarkAccount records that an account does not answer for us, or with ""
 	// that it answers again (D8).
 	MarkAccount(ctx context.Context, account, message string) error
+}
+
+// Intents records what an operator asks by a hand-sent signal, under the same
+// rules as the API (D23). A refusal is a *cloud.Error and changed nothing.
+type Intents interface {
+	OperatorUpdate(ctx context.Context, id string, payload []byte) error
+	OperatorDelete(ctx context.Context, id string) error
+	OperatorRelease(ctx context.Context, id string) error
+	OperatorRefresh(ctx context.Context, id string) error
 }
 
 // Hold is a held record.

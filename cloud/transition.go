@@ -20,6 +20,13 @@ func (r *Resource) Attempt(now time.Time) *Change {
 	return r.touch(now)
 }
 
+// Unattempt takes the mark of an attempt back that the provider certainly did
+// not process; prior is the mark before it.
+func (r *Resource) Unattempt(prior, now time.Time) *Change {
+	r.AttemptedAt = prior
+	return r.touch(now)
+}
+
 // Accept records what the provider accepted: the id at once and for good, the
 // secrets that the answer carried, the start of billing.
 func (r *Resource) Accept(o *Observed, now time.Time) *Change {
@@ -48,8 +55,10 @@ func (r *Resource) observe(o *Observed, now time.Time) *Change {
 	if r.ProviderID == "" {
 		r.ProviderID = o.ProviderID
 	}
-	r.MissingSince = time.Time{}
-	r.Failures = 0
+	r.MissingSince, r.Failures = time.Time{}, 0
+	if r.State != StateError {
+		r.ErrorClass = ""
+	}
 	if o.Region != "" && r.Region == "" {
 		r.Region = o.Region
 	}
@@ -142,6 +151,9 @@ func (r *Resource) Ready(o *Observed, generation int64, now time.Time) *Change {
 	}
 	wasPending, was := r.Pending(), r.State
 	drift := r.Drift
+	if r.ObservedOnly && len(o.Spec) > 0 {
+		r.Spec = r.Spec.Merge(o.Spec)
+	}
 	r.Applied, r.AppliedSpec = r.Generation, r.Spec.Clone()
 	r.State, r.Message, r.ErrorClass, r.RetryAt = StateReady, "", "", time.Time{}
 	r.Sent, r.Drift, r.RefreshWanted = nil, nil, false
@@ -210,9 +222,17 @@ func (r *Resource) Unknown(message string, limit int, generation int64, s Settin
 }
 
 // Troubled notes trouble of the account or its allowance (D8): the state stays.
-func (r *Resource) Troubled(message string, now time.Time) *Change {
+func (r *Resource) Troubled(class Class, message string, s Settings, now time.Time) *Change {
+	if r.Message == message && r.State != StateError {
+		return nil
+	}
 	c := r.touch(now)
 	r.Message = message
+	if r.State == StateError {
+		r.RetryAt = now.Add(s.Refresh)
+	} else {
+		r.ErrorClass = class
+	}
 	return c
 }
 
@@ -300,4 +320,19 @@ func (r *Resource) WithdrawRelease(message string, s Settings, now time.Time) *C
 func (r *Resource) touch(now time.Time) *Change {
 	r.UpdatedAt = now
 	return &Change{}
+}
+
+// SentDeleteKey is the key in Sent under which the delete call is noted; no
+// spec field has such a name.
+const SentDeleteKey = "-delete-"
+
+// SentDelete notes that the provider took a delete, so that it is not sent
+// again at each look while the object goes away.
+func (r *Resource) SentDelete(now time.Time) *Change {
+	c := r.touch(now)
+	if r.Sent == nil {
+		r.Sent = map[string]time.Time{}
+	}
+	r.Sent[SentDeleteKey] = now
+	return c
 }

@@ -1,0 +1,65 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/better-compute/cloud-resources/cloud"
+	"go.temporal.io/sdk/workflow"
+)
+
+func (e *entity) status() (Status, error) {
+	return Status{Step: e.next.Step, State: e.next.State, Message: e.next.Message, RetryAt: e.next.RetryAt, Carried: e.carried}, nil
+}
+
+// shownState is the state that the workflow was started or carried on with.
+func shownState(ctx workflow.Context) cloud.State {
+	v, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(AttributeState)
+	return cloud.State(v)
+}
+
+// show tells operators where the entity is: the search attribute only when the
+// state changed (each write is an event), the details whenever they differ.
+func (e *entity) show(ctx workflow.Context) {
+	if e.next.State != "" && e.next.State != e.shown {
+		e.shown = e.next.State
+		if err := workflow.UpsertTypedSearchAttributes(ctx, AttributeState.ValueSet(string(e.shown))); err != nil {
+			workflow.GetLogger(ctx).Warn("search attribute not set", "error", err)
+		}
+	}
+	workflow.SetCurrentDetails(ctx, e.details(ctx))
+}
+
+func (e *entity) details(ctx workflow.Context) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**: %s", e.next.State, e.waitsFor())
+	if e.next.Message != "" {
+		fmt.Fprintf(&b, "\n\n%s", e.next.Message)
+	}
+	if e.next.Step == cloud.StepRetry {
+		fmt.Fprintf(&b, "\n\nNext attempt at %s.", e.next.RetryAt.UTC().Format(time.RFC3339))
+	}
+	if e.carried.LastRefused != "" {
+		fmt.Fprintf(&b, "\n\nLast refused signal: %s", e.carried.LastRefused)
+	}
+	if e.carried.CancelIgnored {
+		b.WriteString("\n\nA cancel request was ignored; send the signal `delete` or `release` instead.")
+	}
+	return b.String()
+}
+
+func (e *entity) waitsFor() string {
+	switch e.next.Step {
+	case cloud.StepRest:
+		return "at rest until somebody asks for something"
+	case cloud.StepRetry:
+		return "failed; it is looked at again by itself, or at once after the signal `refresh`"
+	case cloud.StepEnd:
+		return "ended"
+	}
+	if step, ok := e.steps[e.next.Step]; ok {
+		return "working: " + step.summary
+	}
+	return "reading the record"
+}

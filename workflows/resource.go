@@ -1,0 +1,27 @@
+package workflows
+
+import (
+	"github.com/better-compute/cloud-resources/cloud"
+	"go.temporal.io/sdk/workflow"
+)
+
+var resourceEntity = &entityDef{
+	workflow: TypeResource,
+	load:     ActivityLoad,
+	hand:     ActivityRecordIntent,
+	signals:  []string{SignalDelete, SignalRelease, SignalUpdate, SignalRefresh},
+	steps: map[cloud.Step]stepDef{
+		cloud.StepAdopt:     {ActivityAdopt, "take the existing object over"},
+		cloud.StepProvision: {ActivityProvision, "create it and wait until it is ready"},
+		cloud.StepUpdate:    {ActivityUpdate, "apply the changed spec"},
+		cloud.StepRefresh:   {ActivityRefresh, "look at it again"},
+		cloud.StepDelete:    {ActivityDelete, "delete it at the provider"},
+		cloud.StepRelease:   {ActivityRelease, "remove the ownership labels"},
+	},
+}
+
+// CloudResource is the workflow of one resource; its workflow id is the
+// resource's id. It runs until the resource is deleted or released.
+func CloudResource(ctx workflow.Context, carried Carried) error {
+	return runEntity(ctx, resourceEntity, carried)
+}
