@@ -64,7 +64,7 @@ func Decide(r *Resource, liveChildren int, now time.Time) Next {
 		n.Step = StepUpdate
 	case r.State == StateUpdating || len(r.Drift) > 0 && r.State == StateReady:
 		n.Step = StepUpdate
-	case r.State == StateError || r.RefreshWanted:
+	case r.State == StateError || r.RefreshWanted || !r.MissingSince.IsZero():
 		n.Step = StepRefresh
 	default:
 		n.Step = StepRest
