@@ -39,6 +39,8 @@ type Step struct {
 	Note  string    `json:"note,omitempty"`
 	// Patch is merged onto the value (RFC 7396).
 	Patch json.RawMessage `json:"patch,omitempty"`
+	// VPCs replace the networks; nil keeps them.
+	VPCs []string `json:"vpcs,omitempty"`
 }
 
 // ChildID is the ID of an object that the API knows by a name in its parent.
@@ -110,6 +112,9 @@ func (o *object) take(step Step) {
 		o.State = step.State
 	}
 	o.Note = step.Note
+	if step.VPCs != nil {
+		o.VPCs = step.VPCs
+	}
 	if step.Patch != nil {
 		o.Data = mergePatch(o.Data, step.Patch)
 	}

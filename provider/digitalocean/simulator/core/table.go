@@ -63,6 +63,15 @@ func (t Table[T]) Get(c *Call, id string) (*Record[T], bool) {
 	return record[T](o), true
 }
 
+// Peek returns an object, visible or not.
+func (t Table[T]) Peek(c *Call, id string) (*Record[T], bool) {
+	o := c.Account.objects[t.Type][id]
+	if o == nil {
+		return nil, false
+	}
+	return record[T](o), true
+}
+
 // Exists tells whether an object is there, visible or not.
 func (t Table[T]) Exists(c *Call, id string) bool {
 	return c.Account.objects[t.Type][id] != nil
