@@ -76,8 +76,9 @@ func (errHeld) Error() string { return "another change under the same parent is 
 
 // Sweep is what the account sweep needs of the store.
 type Sweep interface {
-	// SweepKinds lists the kinds in use on an account (live records) and, for
-	// kinds that live in one, the parents that have an id.
+	// SweepKinds lists the kinds in use on an account (live records), by name,
+	// and for kinds that live in one the parents that have an id, by resource id.
+	// NOT_FOUND when the account is no longer declared.
 	SweepKinds(ctx context.Context, account string) ([]SweepKind, error)
 	// SweepRecords returns the records of a kind (of one parent, if given) that
 	// are at rest: ready under IntentPresent. Page by after, an id.
@@ -86,9 +87,24 @@ type Sweep interface {
 	// any whose generation, intent or state moved since it was read, and adds
 	// an outbox row for those that nudge names. It returns how many it saved.
 	SaveSweep(ctx context.Context, items []SweepItem) (int, error)
+	// SweepDigests returns the digests of sealed outputs of many resources at
+	// once: resource id, then output name.
+	SweepDigests(ctx context.Context, ids []string) (map[string]map[string]string, error)
 	// AccountMessage sets or clears the message of ready resources of an
-	// account in bulk (D8).
+	// account in bulk (D8); rows that have it already are not written.
 	AccountMessage(ctx context.Context, account, message string) error
+	// NudgeAccount adds an outbox row (signal refresh) for every live resource
+	// of an account that waits for it to answer again, and returns how many.
+	NudgeAccount(ctx context.Context, account string) (int, error)
+	// SweepAccounts lists the accounts that have a sweep: all that are declared.
+	SweepAccounts(ctx context.Context) ([]string, error)
+}
+
+// Billing is what the usage loop needs of the store.
+type Billing interface {
+	// BillHours writes the usage rows of every hour that began since it was
+	// billed last, and returns how many are new. Repeating it adds none.
+	BillHours(ctx context.Context) (int, error)
 }
 
 // SweepKind is a kind in use.
