@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/basics"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/certificates"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/database"
 )
@@ -10,6 +11,7 @@ import (
 func areas() []core.Area {
 	return []core.Area{
 		basics.Area(),
+		certificates.Area(),
 		database.Area(),
 	}
 }

@@ -90,3 +90,13 @@ func listSizes(c *core.Call) (core.Answer, error) {
 	}
 	return core.Paged(c, "sizes", views)
 }
+
+// RegionView is the object that answers of other products hold for a datacenter.
+func RegionView(slug string) core.Map {
+	for _, r := range regions {
+		if r.slug == slug {
+			return r.view()
+		}
+	}
+	return nil
+}
