@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/better-compute/cloud-resources/cloud"
 )
@@ -52,6 +51,17 @@ func converge(ctx context.Context, p *pass) error {
 			look.Diff = p.kind.Diff(req, o)
 		}
 		action := cloud.Reconcile(r, p.manifest, look, p.deployment, p.Settings, p.Now())
+		if !ours(r, o, action) {
+			o = nil
+		} else if unaccepted(r) {
+			// A look found what a lost answer had accepted.
+			if err := p.accept(ctx, o); err != nil {
+				return err
+			}
+			if p.hold.Record().Generation != r.Generation {
+				continue
+			}
+		}
 		var done bool
 		seen, done, err = p.act(ctx, action, o)
 		if err != nil {
@@ -62,6 +72,17 @@ func converge(ctx context.Context, p *pass) error {
 		}
 	}
 	return p.settleFor(ctx, nil, "several changes in a row; going on at the next look")
+}
+
+// ours reports whether what was seen may be recorded: not a stranger's object,
+// and not one that goes away under a name which a new one shall have (B18).
+func ours(r *cloud.Resource, o *cloud.Observed, action cloud.Action) bool {
+	return o != nil && action.Class != cloud.ClassNotManaged && (o.Phase != cloud.PhaseDeleting || r.ProviderID != "")
+}
+
+// unaccepted: nothing is recorded yet of the provider's having accepted it.
+func unaccepted(r *cloud.Resource) bool {
+	return r.ProviderID == "" || r.AcceptedAt.IsZero() && !r.Adopted
 }
 
 // act does what Reconcile said. done ends the attempt; otherwise the loop
@@ -82,6 +103,8 @@ func (p *pass) act(ctx context.Context, action cloud.Action, o *cloud.Observed) 
 		return p.update(ctx, o, action.Fields)
 	case cloud.ActRecover:
 		return p.recoverSecrets(ctx, o, action)
+	case cloud.ActRecreate:
+		return nil, false, p.forget(ctx)
 	case cloud.ActReady:
 		return nil, true, p.ready(ctx, o, generation)
 	default:
@@ -89,178 +112,9 @@ func (p *pass) act(ctx context.Context, action cloud.Action, o *cloud.Observed) 
 	}
 }
 
-// create notes the attempt, sends the create once and records what came back.
-// Whatever happens after the note, the next look finds the object or waits.
-func (p *pass) create(ctx context.Context) (*cloud.Observed, bool, error) {
-	r := p.hold.Record()
-	generation, prior := r.Generation, r.AttemptedAt
-	req, err := p.request(ctx, true)
-	if err != nil {
-		return nil, true, p.trouble(ctx, err, generation)
-	}
-	if err := p.commit(ctx, func(r *cloud.Resource) *cloud.Change { return r.Attempt(p.Now()) }); err != nil {
-		return nil, true, err
-	}
-	if fresh := p.hold.Record(); fresh.Intent != cloud.IntentPresent || fresh.Generation != generation {
-		// Asked otherwise since the look: nothing was sent, so take the note back.
-		return nil, fresh.Intent != cloud.IntentPresent, p.unattempt(ctx, prior)
-	}
-	o, err := p.kind.Create(ctx, req)
-	switch class := cloud.ClassOf(err); class {
-	case "":
-		return o, false, p.accept(ctx, o)
-	case cloud.ClassExists:
-		return p.exists(ctx, err, generation, prior)
-	case cloud.ClassUnknown:
-		return nil, true, p.trouble(ctx, err, generation)
-	default: // certainly not processed
-		if err := p.unattempt(ctx, prior); err != nil {
-			return nil, true, err
-		}
-		return nil, true, p.trouble(ctx, err, generation)
-	}
-}
-
-func (p *pass) unattempt(ctx context.Context, prior time.Time) error {
-	return p.commit(ctx, func(r *cloud.Resource) *cloud.Change { return r.Unattempt(prior, p.Now()) })
-}
-
-func (p *pass) accept(ctx context.Context, o *cloud.Observed) error {
-	return p.commit(ctx, func(r *cloud.Resource) *cloud.Change { return r.Accept(o, p.Now()) })
-}
-
-// exists handles a create that found its name or identity taken: by our own
-// earlier attempt, by an object that is still going away, or by a stranger.
-func (p *pass) exists(ctx context.Context, refusal error, generation int64, prior time.Time) (*cloud.Observed, bool, error) {
-	o, _, err := p.look(ctx)
-	if err != nil {
-		return nil, true, p.trouble(ctx, err, generation)
-	}
-	if o == nil || o.Phase == cloud.PhaseDeleting {
-		// Taken, yet not to be found: names stay taken for a while after a delete.
-		return nil, true, p.settleFor(ctx, nil, "the provider says that the name is still taken")
-	}
-	if prior.IsZero() && (p.manifest.Ownership == cloud.OwnedByParent || p.manifest.Ownership == cloud.OwnedByRecord) {
-		// Nothing but our own attempts tells whose it is, and this was the first,
-		// answered with a refusal: it is somebody else's.
-		if err := p.unattempt(ctx, prior); err != nil {
-			return nil, true, err
-		}
-		return nil, true, p.fail(ctx, nil, cloud.ClassNotManaged, "one of that name exists at the provider already and is not managed by this deployment", generation)
-	}
-	if why := cloud.Foreign(p.hold.Record(), p.manifest, o, p.deployment); why != "" {
-		if err := p.unattempt(ctx, prior); err != nil {
-			return nil, true, err
-		}
-		return nil, true, p.fail(ctx, nil, cloud.ClassNotManaged, why, generation)
-	}
-	_ = refusal // ours after all: the refusal only told us so
-	return o, false, p.accept(ctx, o)
-}
-
-// update makes one call towards the wanted values and notes what it asked for.
-func (p *pass) update(ctx context.Context, o *cloud.Observed, fields []string) (*cloud.Observed, bool, error) {
-	generation := p.hold.Record().Generation
-	if p.hold.Record().ProviderID == "" {
-		if err := p.accept(ctx, o); err != nil {
-			return nil, true, err
-		}
-	}
-	req, err := p.request(ctx, true)
-	if err != nil {
-		return nil, true, p.trouble(ctx, err, generation)
-	}
-	u, err := p.kind.Update(ctx, req, o, fields)
-	if err != nil {
-		if class := cloud.ClassOf(err); class == cloud.ClassRefused || class == cloud.ClassUnknown {
-			// It may be there already (a repeated change is refused by some calls):
-			// note it as sent, so that the next looks decide before it is sent again.
-			if again, _, lookErr := p.look(ctx); lookErr == nil && again != nil && !p.stillDiffers(ctx, again, fields) {
-				return again, false, nil
-			}
-		}
-		return nil, true, p.trouble(ctx, err, generation)
-	}
-	settles := fields
-	if u != nil && u.Settles != nil {
-		settles = u.Settles
-	}
-	err = p.commit(ctx, func(r *cloud.Resource) *cloud.Change { return r.SentChange(settles, generation, p.Now()) })
-	if err != nil || u == nil {
-		return nil, false, err
-	}
-	return u.Observed, false, nil
-}
-
-func (p *pass) stillDiffers(ctx context.Context, o *cloud.Observed, fields []string) bool {
-	if o.Phase != cloud.PhaseReady {
-		return false // it moves: the next look tells
-	}
-	req, err := p.request(ctx, false)
-	if err != nil {
-		return true
-	}
-	diff := p.kind.Diff(req, o)
-	for _, f := range fields {
-		for _, d := range diff {
-			if f == d {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (p *pass) label(ctx context.Context) (*cloud.Observed, bool, error) {
-	generation := p.hold.Record().Generation
-	labeler, ok := p.kind.(cloud.Labeler)
-	if !ok {
-		return nil, true, p.fail(ctx, nil, cloud.ClassNotManaged, "the object at the provider is not managed by this deployment", generation)
-	}
-	req, err := p.request(ctx, false)
-	if err == nil {
-		err = labeler.Label(ctx, req)
-	}
-	if err != nil {
-		return nil, true, p.trouble(ctx, err, generation)
-	}
-	return nil, false, nil
-}
-
-// recoverSecrets gets once-only secrets again that a crash lost (D19).
-func (p *pass) recoverSecrets(ctx context.Context, o *cloud.Observed, action cloud.Action) (*cloud.Observed, bool, error) {
-	generation := p.hold.Record().Generation
-	if err := p.accept(ctx, o); err != nil {
-		return nil, true, err
-	}
-	recoverer, ok := p.kind.(cloud.SecretRecoverer)
-	if !ok {
-		return nil, true, p.settleFor(ctx, o, "the provider does not show its secret outputs; the account's token may lack the right to read them")
-	}
-	req, err := p.request(ctx, true)
-	if err != nil {
-		return nil, true, p.trouble(ctx, err, generation)
-	}
-	again, err := recoverer.RecoverSecrets(ctx, req, o)
-	switch {
-	case err != nil:
-		return nil, true, p.trouble(ctx, err, generation)
-	case again == nil:
-		return nil, true, p.settleFor(ctx, o, action.Message)
-	case again.Phase == cloud.PhaseGone:
-		return nil, false, p.commit(ctx, func(r *cloud.Resource) *cloud.Change { return r.ForgetObject(p.Now()) })
-	}
-	return again, false, p.accept(ctx, again)
-}
-
 // ready commits that the object runs as wanted, and which secrets changed.
 func (p *pass) ready(ctx context.Context, o *cloud.Observed, generation int64) error {
 	r := p.hold.Record()
-	if r.ProviderID == "" || r.AcceptedAt.IsZero() {
-		if err := p.accept(ctx, o); err != nil {
-			return err
-		}
-	}
 	changed, err := ChangedSecrets(ctx, p.Records, r, o)
 	if err != nil {
 		return err

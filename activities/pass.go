@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -17,6 +18,9 @@ type pass struct {
 	kind       cloud.Kind
 	manifest   *cloud.Manifest
 	deployment string
+	// memo is the kind's notes: one map for the whole attempt, so that what the
+	// kind notes in a call is saved by the commit after it.
+	memo map[string]string
 	// wait is set when the work goes on at a later look, and says when and why.
 	wait *waiting
 }
@@ -74,6 +78,9 @@ func (p *pass) open(ctx context.Context, r *cloud.Resource) error {
 		return fmt.Errorf("the provider no longer serves kind %s", r.Kind)
 	}
 	p.kind, p.manifest = kind, kind.Manifest()
+	if p.memo = maps.Clone(r.Memo); p.memo == nil {
+		p.memo = map[string]string{}
+	}
 	p.deployment, err = p.Accounts.Deployment(ctx)
 	return err
 }
@@ -86,24 +93,20 @@ func (p *pass) request(ctx context.Context, mutating bool) (cloud.Request, error
 	if err != nil {
 		return cloud.Request{}, err
 	}
-	if r.Memo == nil {
-		r.Memo = map[string]string{}
-	}
 	return cloud.Request{
 		ResourceID: r.ID, TenantID: r.TenantID, Name: r.Name,
 		ProviderName: cloud.ProviderName(r.ID), ProviderID: r.ProviderID,
 		Parent: res.Parent, Spec: r.Spec, Applied: r.AppliedSpec,
 		Instances: res.Instances, Networks: res.Networks, Secrets: res.Secrets,
 		SecretVersions: res.SecretVersions, Digest: p.Records.SecretDigest,
-		Memo: r.Memo, Now: p.Now(),
+		Memo: p.memo, Now: p.Now(),
 	}, nil
 }
 
 // commit saves a change of the fresh record; the kind's notes go with it.
 func (p *pass) commit(ctx context.Context, fn func(r *cloud.Resource) *cloud.Change) error {
-	memo := p.hold.Record().Memo
 	return p.hold.Commit(ctx, func(r *cloud.Resource) *cloud.Change {
-		r.Memo = memo
+		r.Memo = maps.Clone(p.memo)
 		return fn(r)
 	})
 }

@@ -64,7 +64,7 @@ func Decide(r *Resource, liveChildren int, now time.Time) Next {
 		n.Step = StepUpdate
 	case r.State == StateUpdating || len(r.Drift) > 0 && r.State == StateReady:
 		n.Step = StepUpdate
-	case r.State == StateError || r.RefreshWanted || !r.MissingSince.IsZero():
+	case r.State == StateError || r.RefreshWanted || !r.MissingSince.IsZero() || r.suspected():
 		n.Step = StepRefresh
 	default:
 		n.Step = StepRest
@@ -95,6 +95,9 @@ const (
 	ActLabel ActionKind = "label"
 	// ActMissing: note that the recorded object was absent, and wait.
 	ActMissing ActionKind = "missing"
+	// ActRecreate: the object is absent because we deleted it to get its secrets
+	// again; forget its id and make it anew (D19).
+	ActRecreate ActionKind = "recreate"
 )
 
 // Action is the answer of Reconcile.
@@ -126,9 +129,13 @@ func Reconcile(r *Resource, m *Manifest, look Look, deployment string, s Setting
 		return absent(r, s, now)
 	}
 	if why := foreign(r, m, o, deployment); why != "" {
+		if m.Ownership == OwnedByParent && now.Before(r.CreatedAt.Add(s.Settle)) {
+			// Perhaps a deleted namesake that the provider still lists (B18).
+			return Action{Kind: ActWait, Class: ClassNotManaged, Message: "one of that name exists at the provider; waiting to see whether it is going away"}
+		}
 		return Action{Kind: ActFail, Class: ClassNotManaged, Message: why}
 	}
-	if m.Ownership == OwnedByLabels && unlabelled(r, o) {
+	if Unlabelled(r, m, o) {
 		return Action{Kind: ActLabel, Message: "writing its ownership labels again"}
 	}
 	switch o.Phase {
@@ -165,6 +172,8 @@ func absent(r *Resource, s Settings, now time.Time) Action {
 		return Action{Kind: ActWait, Message: "waiting to see whether the provider accepted the create"}
 	case r.ProviderID == "":
 		return Action{Kind: ActCreate}
+	case !r.Sent[SentRecoverKey].IsZero() && r.ReadyAt.IsZero():
+		return Action{Kind: ActRecreate}
 	case settling:
 		return Action{Kind: ActWait, Message: "accepted; not visible at the provider yet"}
 	case r.MissingSince.IsZero():
@@ -178,6 +187,12 @@ func absent(r *Resource, s Settings, now time.Time) Action {
 // Foreign says why an object is not the record's, or "". Pure.
 func Foreign(r *Resource, m *Manifest, o *Observed, deployment string) string {
 	return foreign(r, m, o, deployment)
+}
+
+// Unlabelled reports whether the recorded object bears no ownership label any
+// more although its kind is owned by labels (B29). Pure.
+func Unlabelled(r *Resource, m *Manifest, o *Observed) bool {
+	return m.Ownership == OwnedByLabels && unlabelled(r, o)
 }
 
 // foreign says why the object is not ours, or "".
@@ -199,7 +214,7 @@ func foreign(r *Resource, m *Manifest, o *Observed, deployment string) string {
 			return "the object at the provider is not managed by this deployment"
 		}
 	case OwnedByParent, OwnedByRecord:
-		if r.ProviderID == "" && r.AttemptedAt.IsZero() && !m.IdempotentCreate {
+		if r.ProviderID == "" && r.AttemptedAt.IsZero() && r.AcceptedAt.IsZero() && !m.IdempotentCreate {
 			return "one of that name exists at the provider already and is not managed by this deployment"
 		}
 	}

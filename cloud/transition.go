@@ -109,6 +109,25 @@ func (r *Resource) Missing(now time.Time) *Change {
 	return c
 }
 
+// Repairing notes, before the call goes out, that drift is being repaired, so
+// that the repair shows even if the answer to the call is lost.
+func (r *Resource) Repairing(fields []string, now time.Time) *Change {
+	if !r.Repairable() || len(fields) == 0 {
+		return nil
+	}
+	c := r.touch(now)
+	r.State = StateUpdating
+	r.Drift = mergeFields(r.Drift, fields)
+	c.event(r, EventUpdating, map[string]any{"reason": "drift", "fields": slices.Clone(r.Drift)})
+	return c
+}
+
+// Repairable reports whether a difference to the provider is drift: the wanted
+// spec was seen applied, and nothing else is asked for.
+func (r *Resource) Repairable() bool {
+	return r.State == StateReady && r.Intent == IntentPresent && !r.Pending()
+}
+
 // SentChange notes, for the settle window, which fields a call asked for. A
 // repair of drift is counted per field (D5).
 func (r *Resource) SentChange(fields []string, generation int64, now time.Time) *Change {
@@ -128,11 +147,6 @@ func (r *Resource) SentChange(fields []string, generation int64, now time.Time) 
 		}
 	}
 	r.RefreshWanted = false
-	if !r.Pending() && r.State == StateReady && len(fields) > 0 {
-		r.State = StateUpdating
-		r.Drift = mergeFields(r.Drift, fields)
-		c.event(r, EventUpdating, map[string]any{"reason": "drift", "fields": slices.Clone(r.Drift)})
-	}
 	return c
 }
 
@@ -183,11 +197,19 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // Fail records a failure of a generation: the event once, the message every
-// time, and when it is looked at again. o may be nil.
+// time, and when it is looked at again. What was asked for meanwhile is not
+// failed by it. o may be nil; nothing is taken over from an object that is not
+// ours.
 func (r *Resource) Fail(o *Observed, class Class, message string, generation int64, s Settings, now time.Time) *Change {
+	if class == ClassNotManaged {
+		o = nil
+	}
 	c := r.observe(o, now)
-	if r.State.Final() || generation != r.Generation && r.Intent == IntentPresent {
+	if r.State.Final() || generation != r.Generation {
 		return c
+	}
+	if message == "" {
+		message = "the provider gave no reason"
 	}
 	was := r.State
 	r.State, r.Message, r.ErrorClass = StateError, message, class
@@ -215,7 +237,9 @@ func (r *Resource) Unknown(message string, limit int, generation int64, s Settin
 		if r.State == StateError {
 			r.RetryAt = now.Add(s.Refresh)
 		}
-		r.Message = message
+		if generation == r.Generation {
+			r.Message = message
+		}
 	}
 	r.Failures = failures
 	return c
@@ -242,6 +266,43 @@ func (r *Resource) ForgetObject(now time.Time) *Change {
 	c := r.touch(now)
 	r.ProviderID, r.AttemptedAt, r.Sent = "", time.Time{}, nil
 	return c
+}
+
+// Recovering notes, before a kind deletes an object in order to make it again,
+// that its absence from now on is our own doing (D19).
+func (r *Resource) Recovering(now time.Time) *Change {
+	c := r.touch(now)
+	if r.Sent == nil {
+		r.Sent = map[string]time.Time{}
+	}
+	r.Sent[SentRecoverKey] = now
+	return c
+}
+
+// forgetSent drops the notes of what was sent for an older spec. A recovery
+// under way is not the spec's and stays noted.
+func (r *Resource) forgetSent() {
+	at, recovering := r.Sent[SentRecoverKey]
+	r.Sent = nil
+	if recovering {
+		r.Sent = map[string]time.Time{SentRecoverKey: at}
+	}
+}
+
+// Suspect notes that a sweep saw something which only a closer look may judge:
+// labels that are gone, an object that failed. The next step is that look.
+func (r *Resource) Suspect(class Class, now time.Time) *Change {
+	if r.State != StateReady || r.ErrorClass == class {
+		return nil
+	}
+	c := r.touch(now)
+	r.ErrorClass = class
+	return c
+}
+
+// suspected reports the mark of Suspect.
+func (r *Resource) suspected() bool {
+	return r.State == StateReady && (r.ErrorClass == ClassNotManaged || r.ErrorClass == ClassRefused)
 }
 
 // TakeOver records the first run of an adoption: the labels are written, and
@@ -322,9 +383,12 @@ func (r *Resource) touch(now time.Time) *Change {
 	return &Change{}
 }
 
-// SentDeleteKey is the key in Sent under which the delete call is noted; no
-// spec field has such a name.
-const SentDeleteKey = "-delete-"
+// Keys in Sent for what is no field's change: the delete call, and a deletion
+// in order to make the object again. No spec field has such a name.
+const (
+	SentDeleteKey  = "-delete-"
+	SentRecoverKey = "-recover-"
+)
 
 // SentDelete notes that the provider took a delete, so that it is not sent
 // again at each look while the object goes away.

@@ -31,7 +31,8 @@ func (r *Resource) WantSpec(spec Spec, now time.Time) *Change {
 	r.Spec = spec
 	r.Generation++
 	r.ObservedOnly = false
-	r.Sent, r.Repairs, r.Drift = nil, nil, nil
+	r.forgetSent()
+	r.Repairs, r.Drift = nil, nil
 	if r.State == StateReady || r.State == StateError {
 		r.State, r.Message, r.RetryAt, r.ErrorClass, r.Failures = StateUpdating, "", time.Time{}, "", 0
 		c.event(r, EventUpdating, map[string]any{"fields": changed})
