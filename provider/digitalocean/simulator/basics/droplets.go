@@ -79,10 +79,11 @@ func dropletView(d *core.Record[Droplet]) core.Map {
 		"id": d.Value.Number, "name": d.Name, "memory": at.memory, "vcpus": at.vcpus, "disk": at.disk,
 		"locked": false, "status": d.State, "created_at": core.Time(d.CreatedAt),
 		"features": []string{"private_networking"}, "backup_ids": []int{}, "snapshot_ids": []int{},
-		"next_backup_window": nil, "volume_ids": []string{}, "size": at.view(), "size_slug": at.slug,
+		// Required and not nullable as documented, so empty for no backups.
+		"next_backup_window": core.Map{}, "volume_ids": []string{}, "size": at.view(), "size_slug": at.slug,
 		"image": core.Map{
 			"id": 195932981, "name": "24.04 (LTS) x64", "distribution": "Ubuntu", "slug": "ubuntu-24-04-x64",
-			"public": true, "regions": RegionSlugs(), "created_at": "2026-01-10T00:00:00Z", "min_disk_size": 10,
+			"public": true, "regions": []string{"nyc3", "ams3"}, "created_at": "2026-01-10T00:00:00Z", "min_disk_size": 10,
 			"type": "base", "size_gigabytes": 0.6, "description": "Ubuntu 24.04 (LTS) x64", "tags": []string{},
 			"status": "available",
 		},

@@ -26,6 +26,8 @@ type assignment struct {
 // Projects is the table of projects.
 var Projects = core.Table[Project]{Type: "project"}
 
+var environments = []string{"Development", "Staging", "Production"}
+
 func seedProject(c *core.Call) {
 	Projects.Insert(c, core.Meta{ID: core.ProjectID(c.Account.Token), Name: "first-project", Seeded: true},
 		Project{Description: "Update your project information under Settings", Default: true,
@@ -96,6 +98,9 @@ func createProject(c *core.Call) (core.Answer, error) {
 	}
 	if in.Name == "" || in.Purpose == "" {
 		return core.Answer{}, core.Unprocessable("name and purpose are required")
+	}
+	if in.Environment != "" && !slices.Contains(environments, in.Environment) {
+		return core.Answer{}, core.Unprocessable("invalid environment: %q", in.Environment)
 	}
 	if _, taken := Projects.Named(c, "", in.Name); taken {
 		return core.Answer{}, core.Conflict("name is already in use")
@@ -238,10 +243,13 @@ func resourceView(urn string, at time.Time) core.Map {
 }
 
 func projectView(c *core.Call, p *core.Record[Project]) core.Map {
-	return core.Map{
+	view := core.Map{
 		"id": p.ID, "owner_uuid": c.Account.UUID, "owner_id": core.StableNumber("owner", c.Account.Token),
 		"name": p.Name, "description": p.Value.Description, "purpose": p.Value.Purpose,
-		"environment": p.Value.Environment, "is_default": p.Value.Default,
-		"created_at": core.Time(p.CreatedAt), "updated_at": core.Time(p.ChangedAt),
+		"is_default": p.Value.Default, "created_at": core.Time(p.CreatedAt), "updated_at": core.Time(p.ChangedAt),
 	}
+	if p.Value.Environment != "" {
+		view["environment"] = p.Value.Environment
+	}
+	return view
 }

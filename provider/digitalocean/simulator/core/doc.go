@@ -110,5 +110,7 @@
 //     (basics.VPCs, say); never the other way round.
 //
 // The area's tests are in an external package (widgets_test) and use
-// spectest.Start, which validates every answer against the OpenAPI document.
+// spectest.Start(t, basics.Area(), widgets.Area()), which validates every answer
+// against the OpenAPI document and has a clock that the test advances. One test
+// walks through every operation and ends with RequireCovered(widgets.Area()).
 package core

@@ -54,12 +54,15 @@ func deleteIndex(c *core.Call) (core.Answer, error) {
 	return core.NoContent()
 }
 
+// getMetricsCredentials answers as documented, one object in another, and also
+// flat, as the provider's client library reads it.
 func getMetricsCredentials(c *core.Call) (core.Answer, error) {
 	login, ok := logins.Get(c, "login")
 	if !ok {
 		login = logins.Insert(c, core.Meta{ID: "login", Seeded: true}, metricsLogin{User: "metrics", Password: core.Secret("", 12)})
 	}
-	return core.OK(core.Map{"credentials": core.Map{"credentials": login.Value}})
+	return core.OK(core.Map{"credentials": core.Map{"credentials": login.Value,
+		"basic_auth_username": login.Value.User, "basic_auth_password": login.Value.Password}})
 }
 
 func putMetricsCredentials(c *core.Call) (core.Answer, error) {

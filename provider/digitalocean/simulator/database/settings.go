@@ -85,6 +85,8 @@ func (a *autoscale) check() error {
 	return nil
 }
 
+// getAutoscale answers under the documented key and under the one that the
+// provider's client library reads.
 func getAutoscale(c *core.Call) (core.Answer, error) {
 	r, err := find(c)
 	if err != nil {
@@ -94,7 +96,7 @@ func getAutoscale(c *core.Call) (core.Answer, error) {
 	if scale == nil {
 		scale = &autoscale{}
 	}
-	return core.OK(core.Map{"autoscale": core.Map{"storage": scale}})
+	return core.OK(core.Map{"autoscale": core.Map{"storage": scale}, "storage": scale})
 }
 
 func putAutoscale(c *core.Call) (core.Answer, error) {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -105,14 +106,35 @@ func (s *Sim) Do(method, path string, body any) (status int, answer map[string]a
 	return response.StatusCode, answer
 }
 
-// RequireCovered fails for each route of the areas that the document knows and
-// no request of this Sim was answered 2xx on.
-func (s *Sim) RequireCovered() {
+// SetAccount changes what is said of the account of Token, as PUT
+// /_simulator/accounts does.
+func (s *Sim) SetAccount(change map[string]any) {
+	s.t.Helper()
+	body := map[string]any{"account": Token}
+	maps.Copy(body, change)
+	status, answer := s.Do(http.MethodPut, "_simulator/accounts", body)
+	require.Equal(s.t, http.StatusOK, status, answer)
+}
+
+// AddFault registers a fault.
+func (s *Sim) AddFault(fault core.Fault) {
+	s.t.Helper()
+	status, answer := s.Do(http.MethodPost, "_simulator/faults", fault)
+	require.Equal(s.t, http.StatusCreated, status, answer)
+}
+
+// RequireCovered fails for each route of the areas (all that are served when none
+// is given) that the document knows and no request of this Sim was answered 2xx
+// on.
+func (s *Sim) RequireCovered(areas ...core.Area) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(areas) == 0 {
+		areas = s.areas
+	}
 	var missed []string
-	for _, area := range s.areas {
+	for _, area := range areas {
 		for _, route := range area.Routes {
 			key := route.Method + " " + route.Pattern
 			if s.document.knows(route.Method, route.Pattern) && !s.covered[normal(key)] {
