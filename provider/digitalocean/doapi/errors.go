@@ -45,9 +45,14 @@ func Means(status int, class cloud.Class) Meaning {
 	return func(f *failure) { f.classes[status] = class }
 }
 
-// Fields names the spec fields that a refusal of this call is about.
+// Fields names the spec fields that a refusal of this call is about, without
+// "spec." before them.
 func Fields(names ...string) Meaning {
-	return func(f *failure) { f.fields = append(f.fields, names...) }
+	return func(f *failure) {
+		for _, n := range names {
+			f.fields = append(f.fields, "spec."+n)
+		}
+	}
 }
 
 // Hide scrubs these values from the message.
