@@ -9,11 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// querier is a pool, a connection or a transaction.
-type querier interface {
+// executor is a pool, a connection or a transaction that writes.
+type executor interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 // AuditEntry is one line of the audit trail: something that must be answerable
@@ -47,7 +45,7 @@ func (s *Store) AppendAudit(ctx context.Context, e AuditEntry) error {
 }
 
 // appendAudit adds the line with the transaction that does what it tells of.
-func (s *Store) appendAudit(ctx context.Context, q querier, e AuditEntry) error {
+func (s *Store) appendAudit(ctx context.Context, q executor, e AuditEntry) error {
 	if e.At.IsZero() {
 		e.At = s.now()
 	}

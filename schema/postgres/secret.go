@@ -54,7 +54,7 @@ func (s *Store) PutSecret(ctx context.Context, tenant, name string, value cloud.
 	}
 	ref := cloud.NewSecretRef(tenant, name)
 	err := s.tx(ctx, func(tx pgx.Tx) error {
-		changed, err := s.putSealed(ctx, tx, tenant, name, "", value)
+		changed, err := s.putSealed(ctx, tx, tenant, name, value)
 		if err != nil {
 			return err
 		}

@@ -9,20 +9,8 @@ import (
 	"github.com/better-compute/cloud-resources/cloud"
 )
 
-// What transactions of other records do with secrets.
-
-// sealOutput seals a secret output of a resource under its fixed name (D20) and
-// says whether the value differs from the one sealed before. An empty value is
-// unknown and replaces nothing.
-func (s *Store) sealOutput(ctx context.Context, tx pgx.Tx, tenant, resourceID, name string, value cloud.Secret) (changed bool, err error) {
-	if value.Empty() {
-		return false, nil
-	}
-	return s.putSealed(ctx, tx, tenant, cloud.OutputSecretName(resourceID, name), resourceID, value)
-}
-
 // putSealed writes a secret unless the same value stands there already.
-func (s *Store) putSealed(ctx context.Context, tx pgx.Tx, tenant, name, resourceID string, value cloud.Secret) (changed bool, err error) {
+func (s *Store) putSealed(ctx context.Context, tx pgx.Tx, tenant, name string, value cloud.Secret) (changed bool, err error) {
 	plain := value.Reveal()
 	sealed, err := s.keys.Seal([]byte(plain), []byte(cloud.NewSecretRef(tenant, name)))
 	if err != nil {
@@ -33,17 +21,11 @@ func (s *Store) putSealed(ctx context.Context, tx pgx.Tx, tenant, name, resource
 		return false, err
 	}
 	tag, err := tx.Exec(ctx, `
-		INSERT INTO secrets AS s (tenant_id, name, sealed, digest, resource_id, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $6)
+		INSERT INTO secrets AS s (tenant_id, name, sealed, digest, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $5)
 		ON CONFLICT (tenant_id, name) DO UPDATE SET sealed = excluded.sealed, digest = excluded.digest, updated_at = excluded.updated_at
-		WHERE s.digest <> excluded.digest`, tenant, name, sealed, digest, resourceID, s.now())
+		WHERE s.digest <> excluded.digest`, tenant, name, sealed, digest, s.now())
 	return tag.RowsAffected() == 1, err
-}
-
-// destroySecrets removes the sealed outputs of a resource that ended.
-func (s *Store) destroySecrets(ctx context.Context, tx pgx.Tx, resourceID string) error {
-	_, err := tx.Exec(ctx, `DELETE FROM secrets WHERE resource_id = $1 AND resource_id <> ''`, resourceID)
-	return err
 }
 
 // unsealRefs opens the secrets that refs name. Those that are not the tenant's
@@ -99,24 +81,6 @@ func digestsByRef(ctx context.Context, q querier, tenant string, refs []string, 
 	var digest []byte
 	_, err = pgx.ForEachRow(rows, []any{&name, &digest}, func() error {
 		digests[string(cloud.NewSecretRef(tenant, name))] = hex.EncodeToString(digest)
-		return nil
-	})
-	return digests, err
-}
-
-// outputDigests returns the digests of a resource's sealed outputs by the
-// output's name.
-func (s *Store) outputDigests(ctx context.Context, q querier, resourceID string) (map[string]string, error) {
-	rows, err := q.Query(ctx, `SELECT name, digest FROM secrets WHERE resource_id = $1 AND resource_id <> ''`, resourceID)
-	if err != nil {
-		return nil, err
-	}
-	digests := map[string]string{}
-	prefix := len(cloud.OutputSecretName(resourceID, ""))
-	var name string
-	var digest []byte
-	_, err = pgx.ForEachRow(rows, []any{&name, &digest}, func() error {
-		digests[name[prefix:]] = hex.EncodeToString(digest)
 		return nil
 	})
 	return digests, err
