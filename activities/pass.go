@@ -93,14 +93,25 @@ func (p *pass) request(ctx context.Context, mutating bool) (cloud.Request, error
 	if err != nil {
 		return cloud.Request{}, err
 	}
+	req := lookRequest(r, res, p.Records.SecretDigest, p.Now())
+	req.Secrets, req.Memo = res.Secrets, p.memo
+	return req, nil
+}
+
+// lookRequest is what a kind may use of a record for a look: no secret, and a
+// copy of its notes.
+func lookRequest(r *cloud.Resource, res *Resolved, digest func(string) string, now time.Time) cloud.Request {
+	memo := maps.Clone(r.Memo)
+	if memo == nil {
+		memo = map[string]string{}
+	}
 	return cloud.Request{
 		ResourceID: r.ID, TenantID: r.TenantID, Name: r.Name,
 		ProviderName: cloud.ProviderName(r.ID), ProviderID: r.ProviderID,
 		Parent: res.Parent, Spec: r.Spec, Applied: r.AppliedSpec,
-		Instances: res.Instances, Networks: res.Networks, Secrets: res.Secrets,
-		SecretVersions: res.SecretVersions, Digest: p.Records.SecretDigest,
-		Memo: p.memo, Now: p.Now(),
-	}, nil
+		Instances: res.Instances, Networks: res.Networks,
+		SecretVersions: res.SecretVersions, Digest: digest, Memo: memo, Now: now,
+	}
 }
 
 // commit saves a change of the fresh record; the kind's notes go with it.

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,8 +10,24 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-func (e *entity) status() (Status, error) {
-	return Status{Step: e.next.Step, State: e.next.State, Message: e.next.Message, RetryAt: e.next.RetryAt, Carried: e.carried}, nil
+func (e *entity) status(ctx workflow.Context) Status {
+	return Status{
+		Step: e.next.Step, State: e.next.State, Message: e.next.Message, RetryAt: e.next.RetryAt,
+		UnknownSignals: e.unknownSignals(ctx), Carried: e.carried,
+	}
+}
+
+// unknownSignals names signals that arrived under a name that means nothing
+// here. Nobody reads them, so they stay visible.
+func (e *entity) unknownSignals(ctx workflow.Context) []string {
+	var names []string
+	for _, name := range workflow.GetUnhandledSignalNames(ctx) {
+		if !slices.Contains(e.signals, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // shownState is the state that the workflow was started or carried on with.
@@ -42,6 +59,9 @@ func (e *entity) details(ctx workflow.Context) string {
 	}
 	if e.carried.LastRefused != "" {
 		fmt.Fprintf(&b, "\n\nLast refused signal: %s", e.carried.LastRefused)
+	}
+	if unknown := e.unknownSignals(ctx); len(unknown) > 0 {
+		fmt.Fprintf(&b, "\n\nThere is no signal %s; there are %s.", strings.Join(unknown, ", "), strings.Join(e.signals, ", "))
 	}
 	if e.carried.CancelIgnored {
 		b.WriteString("\n\nA cancel request was ignored; send the signal `delete` or `release` instead.")

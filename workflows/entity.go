@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/better-compute/cloud-resources/activities"
@@ -39,6 +41,8 @@ type Status struct {
 	State   cloud.State `json:"state"`
 	Message string      `json:"message,omitempty"`
 	RetryAt time.Time   `json:"retryAt,omitzero"`
+	// UnknownSignals are names of signals that arrived and mean nothing here.
+	UnknownSignals []string `json:"unknownSignals,omitempty"`
 	Carried
 }
 
@@ -50,8 +54,10 @@ type entity struct {
 	channels []workflow.ReceiveChannel
 	// shown is the state in the search attribute.
 	shown cloud.State
-	stale bool // the record must be read again
-	hands []activities.HandSignal
+	// stale: the record must be read before anything else. again: it must be
+	// read before the next rest, but what runs now may finish.
+	stale, again bool
+	hands        []activities.HandSignal
 }
 
 func runEntity(root workflow.Context, def *entityDef, carried Carried) error {
@@ -61,7 +67,7 @@ func runEntity(root workflow.Context, def *entityDef, carried Carried) error {
 	for _, s := range def.signals {
 		e.channels = append(e.channels, workflow.GetSignalChannel(ctx, s))
 	}
-	if err := workflow.SetQueryHandler(ctx, QueryStatus, e.status); err != nil {
+	if err := workflow.SetQueryHandler(ctx, QueryStatus, func() (Status, error) { return e.status(ctx), nil }); err != nil {
 		return err
 	}
 	for {
@@ -90,20 +96,25 @@ func (e *entity) advance(ctx, root workflow.Context) (done bool, err error) {
 	if e.stale || len(e.hands) > 0 {
 		return false, nil
 	}
-	switch e.next.Step {
-	case cloud.StepEnd:
+	if e.next.Step == cloud.StepEnd {
 		e.drain(ctx) // a signal that came too late finds a final record anyway
 		return true, nil
-	case cloud.StepRest, "":
-		if e.long(ctx) {
-			return false, workflow.NewContinueAsNewError(ctx, e.workflow, e.carried)
+	}
+	// Here nothing runs and all that was read has been dealt with.
+	if handOver(ctx, e.channels...) {
+		return false, workflow.NewContinueAsNewError(ctx, e.workflow, e.carried)
+	}
+	switch e.next.Step {
+	case cloud.StepRest, cloud.StepRetry:
+		if e.again {
+			e.again, e.stale = false, true
+			return false, nil
 		}
-		e.wait(ctx, root, 0)
-	case cloud.StepRetry:
-		if e.long(ctx) {
-			return false, workflow.NewContinueAsNewError(ctx, e.workflow, e.carried)
+		var d time.Duration
+		if e.next.Step == cloud.StepRetry {
+			d = max(e.next.RetryAt.Sub(workflow.Now(ctx)), minRetry)
 		}
-		e.wait(ctx, root, max(e.next.RetryAt.Sub(workflow.Now(ctx)), time.Millisecond))
+		e.wait(ctx, root, d)
 	default:
 		step, ok := e.steps[e.next.Step]
 		if !ok {
@@ -119,21 +130,6 @@ func (e *entity) advance(ctx, root workflow.Context) (done bool, err error) {
 	return false, nil
 }
 
-// long reports whether this run should hand over to a new one: only when no
-// signal waits, because unread signals do not come along.
-func (e *entity) long(ctx workflow.Context) bool {
-	info := workflow.GetInfo(ctx)
-	if info.GetCurrentHistoryLength() < restHistory && !info.GetContinueAsNewSuggested() {
-		return false
-	}
-	for _, ch := range e.channels {
-		if ch.Len() > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // wait returns on a signal, on cancel, or when d has passed (0: never).
 func (e *entity) wait(ctx, root workflow.Context, d time.Duration) {
 	s := workflow.NewSelector(ctx)
@@ -145,7 +141,7 @@ func (e *entity) wait(ctx, root workflow.Context, d time.Duration) {
 		timerCtx, stop := workflow.WithCancel(ctx)
 		defer stop()
 		timer := workflow.NewTimerWithOptions(timerCtx, d, workflow.TimerOptions{Summary: "look again"})
-		s.AddFuture(timer, func(f workflow.Future) { e.stale = f.Get(ctx, nil) == nil })
+		s.AddFuture(timer, func(workflow.Future) { e.stale = true })
 	}
 	s.Select(ctx)
 }
@@ -154,11 +150,9 @@ func (e *entity) wait(ctx, root workflow.Context, d time.Duration) {
 // something new interrupts it: the attempt may still run to its end somewhere,
 // but it holds the record's lock, so what comes next waits for it.
 func (e *entity) call(ctx workflow.Context, activity, summary, queue string, timeout time.Duration) {
-	actCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: queue, StartToCloseTimeout: timeout, Summary: summary,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
-	}))
+	actCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, activityOptions(queue, timeout, summary)))
 	defer cancel()
+	e.again = false
 	f := workflow.ExecuteActivity(actCtx, activity, e.id)
 	finished := false
 	for !finished {
@@ -206,22 +200,46 @@ func (e *entity) take(ctx workflow.Context, channel int) bool {
 		Generation *int64 `json:"generation"`
 	}
 	if json.Unmarshal(data, &nudge) == nil && nudge.Generation != nil {
-		if *nudge.Generation > e.next.Generation || name == SignalRefresh || e.next.Step == "" {
-			e.stale = true
-		}
+		// Only news interrupts what runs: a doubled nudge, or one that a child's
+		// end sent, waits until it has finished.
+		e.again = true
+		e.stale = e.stale || *nudge.Generation > e.next.Generation || name == SignalRefresh
 		return true
 	}
+	e.takeHand(ctx, name, data)
+	return true
+}
+
+// takeHand puts a hand-sent signal in line. Equal ones that wait are one.
+func (e *entity) takeHand(ctx workflow.Context, name string, data []byte) {
 	hand := activities.HandSignal{ResourceID: e.id, Name: name}
-	if len(data) > 0 {
-		if json.Valid(data) {
-			hand.Payload = data
-		} else {
-			hand.Payload, _ = json.Marshal(string(data))
+	switch {
+	case len(data) > maxHandPayload:
+		e.refused(ctx, name, fmt.Sprintf("its payload has %d bytes; at most %d are read", len(data), maxHandPayload))
+		return
+	case len(e.hands) >= maxHands:
+		e.refused(ctx, name, "too many hand-sent signals at once")
+		return
+	case len(data) > 0 && json.Valid(data):
+		hand.Payload = data
+	case len(data) > 0:
+		hand.Payload, _ = json.Marshal(string(data))
+	}
+	for _, h := range e.hands {
+		if h.Name == name && bytes.Equal(h.Payload, hand.Payload) {
+			return
 		}
 	}
 	e.hands = append(e.hands, hand)
 	workflow.GetLogger(ctx).Info("hand-sent signal", "signal", name)
-	return true
+}
+
+// refused keeps for the details why a hand-sent signal changed nothing.
+func (e *entity) refused(ctx workflow.Context, name, why string) {
+	if len(why) > maxRefusal {
+		why = strings.ToValidUTF8(why[:maxRefusal], "") + "..."
+	}
+	e.carried.LastRefused = fmt.Sprintf("%s at %s: %s", name, workflow.Now(ctx).UTC().Format(time.RFC3339), why)
 }
 
 // answerHands records what operators asked by hand, one after the other.
@@ -229,18 +247,29 @@ func (e *entity) answerHands(ctx workflow.Context) {
 	for len(e.hands) > 0 {
 		hand := e.hands[0]
 		e.hands = e.hands[1:]
-		actCtx := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			TaskQueue: Queue, StartToCloseTimeout: loadTimeout, Summary: "record the hand-sent " + hand.Name,
-			RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
-		})
+		actCtx := workflow.WithActivityOptions(ctx, activityOptions(Queue, loadTimeout, "record the hand-sent "+hand.Name))
 		var answer activities.HandAnswer
 		if err := workflow.ExecuteActivity(actCtx, e.hand, hand).Get(ctx, &answer); err != nil {
-			e.carried.LastRefused = fmt.Sprintf("%s at %s: internal; see the worker's log", hand.Name, workflow.Now(ctx).UTC().Format(time.RFC3339))
+			e.refused(ctx, hand.Name, "internal; see the worker's log")
+			e.stale = true
 			continue
 		}
 		e.next, e.stale = answer.Next, false
 		if answer.Refused != "" {
-			e.carried.LastRefused = fmt.Sprintf("%s at %s: %s", hand.Name, workflow.Now(ctx).UTC().Format(time.RFC3339), answer.Refused)
+			e.refused(ctx, hand.Name, answer.Refused)
 		}
 	}
+}
+
+// activityOptions: retried by the server for as long as it takes. What a lost
+// worker was doing is given to another when its heartbeats stop.
+func activityOptions(queue string, timeout time.Duration, summary string) workflow.ActivityOptions {
+	o := workflow.ActivityOptions{
+		TaskQueue: queue, StartToCloseTimeout: timeout, Summary: summary,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
+	}
+	if queue != Queue {
+		o.HeartbeatTimeout = heartbeatTimeout
+	}
+	return o
 }
