@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,17 +30,18 @@ func client(t *testing.T, url string) *godo.Client {
 // TestEveryFolderIsServed holds the list of areas equal to the folders that
 // declare one.
 func TestEveryFolderIsServed(t *testing.T) {
-	files, err := filepath.Glob("*/area.go")
+	files, err := filepath.Glob("*/*.go")
 	require.NoError(t, err)
 	var folders []string
 	for _, file := range files {
-		if folder := filepath.Dir(file); folder != "core" {
-			folders = append(folders, folder)
+		code, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.Contains(string(code), "\nfunc Area() core.Area {") {
+			folders = append(folders, filepath.Dir(file))
 		}
 	}
 	source, err := os.ReadFile("areas.go")
 	require.NoError(t, err)
-	slices.Sort(folders)
 	for _, folder := range folders {
 		require.Contains(t, string(source), "\t\t"+folder+".Area(),", "the area is not served")
 	}
@@ -110,4 +112,53 @@ func TestDatabaseSurvivesARestart(t *testing.T) {
 		got, _, err := client(t, url).Databases.Get(ctx, made.ID)
 		return err == nil && got.Status == "online" && got.Connection.Password != ""
 	}, 5*time.Second, 10*time.Millisecond)
+}
+
+func TestDatabaseFaults(t *testing.T) {
+	url, _ := simtest.Start(t)
+	ctx := context.Background()
+	control, api := simulator.Control{URL: url}, client(t, url)
+	create := func(name string) *godo.Database {
+		made, _, err := api.Databases.Create(ctx, &godo.DatabaseCreateRequest{Name: name, EngineSlug: "pg", Region: "nyc3",
+			SizeSlug: "db-s-1vcpu-1gb", NumNodes: 1})
+		require.NoError(t, err)
+		return made
+	}
+	reaches := func(id, status string) {
+		require.Eventually(t, func() bool {
+			got, _, err := api.Databases.Get(ctx, id)
+			return err == nil && got.Status == status
+		}, 5*time.Second, 10*time.Millisecond, "never %s", status)
+	}
+	once := 1
+	_, err := control.AddFault(ctx, simulator.Fault{Method: "POST", Path: "/v2/databases", Times: &once,
+		Effect: simulator.Effect{Fail: "no capacity"}})
+	require.NoError(t, err)
+	reaches(create("unlucky").ID, "error")
+
+	_, err = control.AddFault(ctx, simulator.Fault{Method: "POST", Path: "/v2/databases", Times: &once,
+		Effect: simulator.Effect{InvisibleFor: simulator.Duration(200 * time.Millisecond)}})
+	require.NoError(t, err)
+	late := create("late")
+	require.Len(t, late.Users, 1)
+	_, response, err := api.Databases.Get(ctx, late.ID)
+	require.Error(t, err)
+	require.Equal(t, http.StatusNotFound, response.StatusCode)
+	reaches(late.ID, "online")
+
+	_, err = control.PutSettings(ctx, map[string]any{"overlapTime": "200ms"})
+	require.NoError(t, err)
+	statuses := make(chan int, 5)
+	for i := range cap(statuses) {
+		go func() {
+			_, response, _ := api.Databases.CreateUser(ctx, late.ID, &godo.DatabaseCreateUserRequest{Name: "user" + string(rune('a'+i))})
+			statuses <- response.StatusCode
+		}()
+	}
+	count := map[int]int{}
+	for range cap(statuses) {
+		count[<-statuses]++
+	}
+	require.Positive(t, count[http.StatusCreated])
+	require.Positive(t, count[http.StatusInternalServerError])
 }

@@ -8,19 +8,13 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
 )
 
-// Project groups resources of an account. A resource is in one project; one that
-// was never assigned is in the default project and not listed.
+// Project groups resources of an account. A resource is in one project, which
+// stands in its Meta; one that was never put anywhere is in the default project.
 type Project struct {
-	Description string       `json:"description"`
-	Purpose     string       `json:"purpose"`
-	Environment string       `json:"environment"`
-	Default     bool         `json:"is_default"`
-	Resources   []assignment `json:"resources,omitempty"`
-}
-
-type assignment struct {
-	URN string    `json:"urn"`
-	At  time.Time `json:"at"`
+	Description string `json:"description"`
+	Purpose     string `json:"purpose"`
+	Environment string `json:"environment"`
+	Default     bool   `json:"is_default"`
 }
 
 // Projects is the table of projects.
@@ -51,33 +45,15 @@ func ProjectFor(c *core.Call, id string) (string, error) {
 	return "", core.Unprocessable("the account has no default project")
 }
 
-// Assign moves a resource into a project.
-func Assign(c *core.Call, projectID, urn string) {
-	for _, p := range Projects.All(c, "") {
-		kept := slices.DeleteFunc(p.Value.Resources, func(a assignment) bool { return a.URN == urn })
-		changed := len(kept) != len(p.Value.Resources)
-		if p.ID == projectID {
-			kept, changed = append(kept, assignment{URN: urn, At: c.Now}), true
-		}
-		if changed {
-			p.Value.Resources = kept
-			Projects.Save(c, p)
-		}
-	}
-}
+// Assign puts a resource into a project.
+func Assign(c *core.Call, projectID, urn string) { c.SetProject(urn, projectID) }
 
 // ProjectOf returns the project that a resource is in.
 func ProjectOf(c *core.Call, urn string) string {
-	home := ""
-	for _, p := range Projects.All(c, "") {
-		if slices.ContainsFunc(p.Value.Resources, func(a assignment) bool { return a.URN == urn }) {
-			return p.ID
-		}
-		if p.Value.Default {
-			home = p.ID
-		}
+	if project := c.ProjectOfURN(urn); project != "" {
+		return project
 	}
-	return home
+	return core.ProjectID(c.Account.Token)
 }
 
 func listProjects(c *core.Call) (core.Answer, error) {
@@ -105,7 +81,7 @@ func createProject(c *core.Call) (core.Answer, error) {
 	if _, taken := Projects.Named(c, "", in.Name); taken {
 		return core.Answer{}, core.Conflict("name is already in use")
 	}
-	in.Default, in.Resources = false, nil
+	in.Default = false
 	p := Projects.Insert(c, core.Meta{ID: core.NewUUID(), Name: in.Name}, in.Project)
 	return core.Created(core.Map{"project": projectView(c, p)})
 }
@@ -140,7 +116,6 @@ func updateProject(c *core.Call) (core.Answer, error) {
 	if err != nil {
 		return core.Answer{}, err
 	}
-	kept := p.Value.Resources
 	in := struct {
 		Name string `json:"name"`
 		Project
@@ -152,7 +127,6 @@ func updateProject(c *core.Call) (core.Answer, error) {
 		return core.Answer{}, core.Unprocessable("is_default cannot be changed here")
 	}
 	p.Name, p.Value = in.Name, in.Project
-	p.Value.Resources = kept
 	Projects.Save(c, p)
 	return core.OK(core.Map{"project": projectView(c, p)})
 }
@@ -218,11 +192,18 @@ func exists(c *core.Call, urn string) bool {
 	return ok
 }
 
+// resourceViews lists what is in the project. A VPC is no project resource.
 func resourceViews(c *core.Call, p *core.Record[Project]) []core.Map {
 	views := []core.Map{}
-	for _, a := range p.Value.Resources {
-		if exists(c, a.URN) {
-			views = append(views, resourceView(a.URN, a.At))
+	for _, m := range c.Select(func(m *core.Meta) bool {
+		return m.Type != VPCs.Type && !m.VisibleAt.After(c.Now) && (m.Project == p.ID || (m.Project == "" && p.Value.Default))
+	}) {
+		at := m.CreatedAt
+		if m.Project != "" {
+			at = m.ProjectAt
+		}
+		if urn := c.URN(m); urn != "" {
+			views = append(views, resourceView(urn, at))
 		}
 	}
 	return views

@@ -82,37 +82,6 @@ func (c *Call) Taggables() []string {
 	return types
 }
 
-// TableOfURN returns the table type of the type word of a URN.
-func (c *Call) TableOfURN(word string) (string, bool) {
-	for _, area := range c.server.areas {
-		if table, ok := area.URNs[word]; ok {
-			return table, true
-		}
-	}
-	return "", false
-}
-
-// URN returns the URN of an object, "" when its type has none.
-func (c *Call) URN(m Meta) string {
-	for _, area := range c.server.areas {
-		for word, table := range area.URNs {
-			if table == m.Type {
-				return "do:" + word + ":" + m.ID
-			}
-		}
-	}
-	return ""
-}
-
-// Lookup returns what is common of a visible object of any type.
-func (c *Call) Lookup(kind, id string) (Meta, bool) {
-	o := c.Account.objects[kind][id]
-	if o == nil || o.VisibleAt.After(c.Now) {
-		return Meta{}, false
-	}
-	return o.Meta, true
-}
-
 // OtherAccounts runs f on a call of every other account, for what is unique at
 // the whole provider (a registry's name). It stops when f returns false.
 func (c *Call) OtherAccounts(f func(*Call) bool) {

@@ -20,6 +20,34 @@
 // On failure: a handler that panics is a 500 and keeps what it had saved by then;
 // a kill loses at most the last tenth of a second of changes, never the file.
 //
+// # Control surface
+//
+// It is for development only, needs no token and may show secrets. Durations are
+// strings such as "3s"; unknown fields are refused.
+//
+//	GET    /_simulator/requests?account=&since=   the ledger; since is a seq or a time
+//	DELETE /_simulator/requests
+//	GET    /_simulator/faults
+//	POST   /_simulator/faults                     a Fault; answers {id}
+//	DELETE /_simulator/faults[/{id}]
+//	POST   /_simulator/signals                    a Signal
+//	GET    /_simulator/settings
+//	PUT    /_simulator/settings                   changes the fields named
+//	GET    /_simulator/accounts
+//	PUT    /_simulator/accounts                   {account, status, statusMessage, hideCredentials}
+//	GET    /_simulator/objects?account=           everything that exists, seen or not
+//	POST   /_simulator/reset
+//
+// The effect of a fault is one or several of
+//
+//	{"status":503,"headers":{},"body":{}}   answer this without doing it; a string body goes out as it is
+//	{"accept":true,"then":"drop"}           do it, then close the connection
+//	{"accept":true,"then":502}              do it, then answer that status
+//	{"delay":"3s"}                          wait first, in real time
+//	{"invisibleFor":"60s"}                  what is created is absent from reads for that long
+//	{"busy":412}                            refuse: something else runs
+//	{"fail":"why"}                          accept, then end in the product's failed state
+//
 // # How to add an area
 //
 // An area is a package beside this one (simulator/apps, say) with one exported

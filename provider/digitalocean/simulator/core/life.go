@@ -18,6 +18,9 @@ type Meta struct {
 	Tags   []string `json:"tags,omitempty"`
 	// VPCs are the networks it is a member of.
 	VPCs []string `json:"vpcs,omitempty"`
+	// Project is the project it was put into; empty is the default project.
+	Project   string    `json:"project,omitempty"`
+	ProjectAt time.Time `json:"projectAt,omitzero"`
 	// State is the product's own word; Note says why it failed.
 	State string `json:"state,omitempty"`
 	Note  string `json:"note,omitempty"`

@@ -83,15 +83,3 @@ func (c *Call) Tagged(kind, tag string) []Meta {
 	}
 	return found
 }
-
-// InVPC returns every object, of whatever type and visible or not, that is a
-// member of the VPC, oldest first.
-func (c *Call) InVPC(id string) []Meta {
-	var found []Meta
-	for _, o := range c.Account.ordered("") {
-		if slices.Contains(o.VPCs, id) {
-			found = append(found, o.Meta)
-		}
-	}
-	return found
-}
