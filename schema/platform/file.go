@@ -28,7 +28,7 @@ type File struct {
 	Instances   []Instance   `json:"instances,omitempty"`
 	Networks    []Network    `json:"networks,omitempty"`
 	KindMeters  []string     `json:"kindMeters,omitempty"`
-	MaxPerKind  int64        `json:"maxPerKind,omitempty"`
+	MaxPerKind  *int64       `json:"maxPerKind,omitempty"` // DefaultMaxPerKind when absent
 	PKI         *PKI         `json:"pki,omitempty"`
 	Daemons     []Daemon     `json:"daemons,omitempty"`
 	Subscribers []Subscriber `json:"subscribers,omitempty"`
@@ -139,6 +139,12 @@ type Account struct {
 	Previews bool     `json:"previews,omitempty"`
 }
 
+// Statuses of an offer.
+const (
+	OfferActive    = "active"
+	OfferSuspended = "suspended"
+)
+
 // PoolProvider is the type of pools that stand for a provider account.
 const PoolProvider = "provider"
 
@@ -148,7 +154,7 @@ type Pool struct {
 	Type string `json:"type"`
 	// Account of a provider pool. Its owner is the pool's.
 	Account string `json:"account,omitempty"`
-	// Owner of any other pool.
+	// Owner of the pool; Parse fills it in for a provider pool.
 	Owner   string        `json:"owner,omitempty"`
 	Billing cloud.Billing `json:"billing,omitempty"`
 	// DestructiveQuorum: deletes go through a command batch.
@@ -161,7 +167,7 @@ type Pool struct {
 type Offer struct {
 	Tenant          string   `json:"tenant"`
 	Pool            string   `json:"pool"`
-	Status          string   `json:"status,omitempty"` // active (default) or suspended
+	Status          string   `json:"status,omitempty"` // OfferActive when absent
 	ExcludedRegions []string `json:"excludedRegions,omitempty"`
 }
 
