@@ -33,7 +33,7 @@ const live = "state NOT IN ('deleted', 'released')"
 var (
 	selectResource = "SELECT " + columnsOf("r") + " FROM resources r"
 	insertResource = "INSERT INTO resources (" + strings.Join(resourceColumns, ", ") + ", request_digest) VALUES (" + placeholders(len(resourceColumns)+1) + ")"
-	updateResource = "UPDATE resources SET " + assignments(resourceColumns[1:]) + ", stepped_at = coalesce($" + fmt.Sprint(len(resourceColumns)+1) + ", stepped_at) WHERE id = $1"
+	updateResource = "UPDATE resources SET " + assignments(resourceColumns[1:]) + " WHERE id = $1"
 )
 
 func columnsOf(alias string) string {
