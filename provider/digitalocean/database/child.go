@@ -69,8 +69,9 @@ func (k *child) Delete(ctx context.Context, r cloud.Request) error {
 	return k.Fail(doapi.Delete, r, k.Call(ctx, http.MethodDelete, k.path(parent, childName(r)), nil, nil))
 }
 
-// list reads the objects of one cluster, or of all clusters of the engine. An
-// engine that has no such list at the provider (422) has none of them.
+// list reads the objects of one cluster, or of all clusters of the engine. In
+// the latter, a cluster that has no such list (422) or went away has none; in
+// the former that would count as absence, so it is an error.
 func list[T any](ctx context.Context, k *child, s cloud.Scope, see func(item *T, parent string) *cloud.Observed) ([]*cloud.Observed, error) {
 	parents, err := k.parents(ctx, s)
 	if err != nil {
@@ -80,7 +81,7 @@ func list[T any](ctx context.Context, k *child, s cloud.Scope, see func(item *T,
 	for _, parent := range parents {
 		items, err := doapi.Pages[T](ctx, k.Account, k.path(parent), k.key, nil, 0)
 		if err = k.Fail(doapi.List, cloud.Request{}, err); err != nil {
-			if cloud.ClassOf(err) == cloud.ClassRefused || cloud.IsNotFound(err) && s.Parent == nil {
+			if s.Parent == nil && (cloud.ClassOf(err) == cloud.ClassRefused || cloud.IsNotFound(err)) {
 				continue
 			}
 			return nil, err

@@ -57,7 +57,10 @@ func clusterOutputs(db *godo.Database) map[string]any {
 		"private_network_uuid": db.PrivateNetworkUUID, "storage_size_mib": int64(db.StorageSizeMib),
 	}
 	if c := db.Connection; c != nil && c.Host != "" {
-		out["host"], out["port"], out["database"], out["user"] = c.Host, int64(c.Port), c.Database, c.User
+		out["host"], out["port"], out["user"] = c.Host, int64(c.Port), c.User
+		if c.Database != "" {
+			out["database"] = c.Database
+		}
 	}
 	for name, c := range map[string]*godo.DatabaseConnection{
 		"private_host": db.PrivateConnection, "standby_host": db.StandbyConnection, "ui_host": db.UIConnection,
