@@ -14,20 +14,17 @@ import (
 // only ever the oldest waiting one, so that a subscriber sees each resource's
 // news in order while subjects do not wait for each other.
 type Webhooks interface {
-	// DueSubscribers lists the active subscribers that have something due now,
-	// news included that is not fanned out into deliveries yet.
-	DueSubscribers(ctx context.Context) ([]string, error)
 	// Subscriber returns one; NOT_FOUND when it is no longer declared.
 	Subscriber(ctx context.Context, id string) (*Subscriber, error)
-	// DueDeliveries fans new events out, then returns up to limit deliveries
-	// that are due: of each subject the oldest waiting one. next is when the
+	// DueDeliveries returns up to limit deliveries that are due: of each subject
+	// the oldest waiting one. next is when the
 	// earliest of the others becomes due, zero when none waits.
 	DueDeliveries(ctx context.Context, subscriber string, limit int) (due []Delivery, next time.Time, err error)
 	// SaveDelivery records an attempt. One that is no longer waiting stays as it is.
 	SaveDelivery(ctx context.Context, subscriber string, a DeliveryAttempt) error
 	// DeactivateSubscriber stops deliveries to a subscriber that asked for it:
 	// what waits becomes dead with the reason, new events are not fanned out
-	// until a replay or the platform file makes it active again.
+	// to it until a replay or the platform file makes it active again.
 	DeactivateSubscriber(ctx context.Context, id, reason string) error
 }
 
