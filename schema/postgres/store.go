@@ -120,6 +120,15 @@ func (s *Store) Close() {
 // Ping asks the database whether it answers.
 func (s *Store) Ping(ctx context.Context) error { return mapError(s.pool.Ping(ctx)) }
 
+// Migrations are the files that Migrate applies, in the order of their names.
+func Migrations() fs.FS {
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil { // only a wrong name above can do this
+		panic(err)
+	}
+	return dir
+}
+
 // Migrate brings the database at url to the newest version of the tables. A
 // lock in the database lets any number of processes call it at once.
 func Migrate(ctx context.Context, url string) error {
@@ -129,15 +138,11 @@ func Migrate(ctx context.Context, url string) error {
 	}
 	db := stdlib.OpenDB(*cfg)
 	defer db.Close()
-	dir, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithSessionLocker(locker))
+	p, err := goose.NewProvider(goose.DialectPostgres, db, Migrations(), goose.WithSessionLocker(locker))
 	if err != nil {
 		return err
 	}
