@@ -86,16 +86,18 @@ func (r *Resource) observe(o *Observed, now time.Time) *Change {
 
 // Wait records that the work goes on, and why. Nothing else changes; o may be nil.
 func (r *Resource) Wait(o *Observed, message string, now time.Time) *Change {
+	if r.State.Final() {
+		return &Change{}
+	}
 	c := r.observe(o, now)
 	switch {
 	case r.Intent == IntentDelete:
 		r.State = StateDeleting
-	case r.Intent != IntentPresent:
-	case r.State == StatePending && !r.AttemptedAt.IsZero():
+	case r.Intent == IntentPresent && r.State == StatePending && !r.AttemptedAt.IsZero():
 		r.State = StateProvisioning
-	case r.State == StateReady && o != nil && o.Phase == PhaseBusy && !r.Pending():
-		// Busy on its own (maintenance, a resize in the console): still ready.
 	}
+	// One that is ready and busy on its own (maintenance, a resize in the
+	// console) stays ready; a failure keeps its reason.
 	if r.State != StateReady && r.State != StateError {
 		r.Message = message
 	}
