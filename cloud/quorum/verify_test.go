@@ -3,6 +3,7 @@ package quorum_test
 import (
 	"encoding/json"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,14 +23,14 @@ func TestVerifyAcceptsEveryCommandOfABatch(t *testing.T) {
 }
 
 // TestAnyChangeIsRefused alters one value somewhere in the JSON of an approved
-// command. Whatever it is, the command is no longer accepted, unless the
-// change is in what approvers left open: the payload of an unbound leaf or the
-// optional key id.
+// command. Whatever it is, the command is no longer accepted. The
+// optional key id, which approvals may leave out, is left alone.
 func TestAnyChangeIsRefused(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		index := rapid.SampledFrom([]uint64{0, 1, 3, 4, 6}).Draw(rt, "index") // bound leaves
 		var body any
-		data, err := json.Marshal(approved(t, 7, index))
+		original := approved(t, 7, index)
+		data, err := json.Marshal(original)
 		require.NoError(rt, err)
 		d := json.NewDecoder(strings.NewReader(string(data)))
 		d.UseNumber()
@@ -38,7 +39,8 @@ func TestAnyChangeIsRefused(t *testing.T) {
 		data, err = json.Marshal(changed)
 		require.NoError(rt, err)
 		var c quorum.Command
-		if quorum.DecodeStrict(data, &c) != nil {
+		// Base64 of a payload has spare bits, so other text can be the same bytes.
+		if quorum.DecodeStrict(data, &c) != nil || reflect.DeepEqual(c, original) {
 			return
 		}
 		_, err = quorum.Verify(policy(), c, now)
