@@ -43,7 +43,7 @@ func (p Process) stopPID(pid int) bool {
 	return true
 }
 
-// is tells whether the process with that id runs this program with these first
+// is tells whether the process with that id runs this program with these telling
 // arguments. A number is used again by other processes; a zombie has no command
 // line and counts as ended.
 func (p Process) is(pid int) bool {
@@ -51,7 +51,7 @@ func (p Process) is(pid int) bool {
 	if len(argv) == 0 || filepath.Base(argv[0]) != filepath.Base(p.Path) {
 		return false
 	}
-	want := p.Args[:min(2, len(p.Args))]
+	want := p.Args[:min(max(1, p.Telling), len(p.Args))]
 	return len(argv) > len(want) && slices.Equal(argv[1:1+len(want)], want)
 }
 

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,12 +59,29 @@ func (p *Postgres) Prepare(ctx context.Context) (Part, error) {
 			return Part{}, err
 		}
 	}
-	part := Part{Process: p.process(), Ready: p.ping}
-	part.StopLeftover()
-	if err := p.clearStalePID(part.Process); err != nil {
-		return Part{}, err
+	p.StopLeftover()
+	return Part{Process: p.process(), Ready: p.ping}, nil
+}
+
+// StopLeftover ends a server of an earlier start that still runs on this cluster
+// and reports whether there was one. It also removes the server's own lock file
+// once its number belongs to another process, which Postgres would take for a
+// server.
+func (p *Postgres) StopLeftover() bool {
+	found := false
+	for _, home := range p.homes() {
+		data := filepath.Join(home, "data")
+		lock := filepath.Join(data, "postmaster.pid")
+		server := Process{Path: "postgres", Args: []string{"-D", data}, Telling: 2, StopSignal: syscall.SIGINT}
+		for _, path := range []string{p.PIDPath, lock} {
+			if pid := readPID(path); pid != 0 && server.stopPID(pid) {
+				found = true
+			}
+		}
+		_ = os.Remove(lock)
 	}
-	return part, nil
+	_ = os.Remove(p.PIDPath)
+	return found
 }
 
 // URL is the connection string of one of its databases.
@@ -114,7 +130,7 @@ func (p *Postgres) process() Process {
 		args = append(args, "-c", setting)
 	}
 	return Process{
-		Name: "postgres", Path: filepath.Join(p.bin, "postgres"), Args: args,
+		Name: "postgres", Path: filepath.Join(p.bin, "postgres"), Args: args, Telling: 2,
 		Env: p.environment(), Dir: p.home, User: p.user, StopSignal: stop,
 		LogPath: p.LogPath, PIDPath: p.PIDPath,
 	}
@@ -154,21 +170,6 @@ func (p *Postgres) create(ctx context.Context) error {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	return os.Rename(fresh, p.data())
-}
-
-// clearStalePID deals with the server's own lock file after a crash: it ends a
-// server that still runs on this cluster, and removes the file when its number
-// now belongs to another process, which Postgres would take for a server.
-func (p *Postgres) clearStalePID(process Process) error {
-	path := filepath.Join(p.data(), "postmaster.pid")
-	pid := readPID(path)
-	if pid == 0 || process.stopPID(pid) {
-		return nil
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // clusterVersion is the major version of the cluster in that folder; 0 when there

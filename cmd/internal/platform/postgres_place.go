@@ -9,6 +9,25 @@ import (
 	"strings"
 )
 
+// In the state directory: the cluster, or else the note of where it lies.
+const (
+	localHome = "postgres"
+	homeNote  = "postgres.dir"
+)
+
+// homes are the folders that the cluster may lie in.
+func (p *Postgres) homes() []string {
+	state, err := filepath.Abs(p.StateDir)
+	if err != nil {
+		return nil
+	}
+	homes := []string{filepath.Join(state, localHome)}
+	if text, err := os.ReadFile(filepath.Join(state, homeNote)); err == nil {
+		homes = append(homes, strings.TrimSpace(string(text)))
+	}
+	return homes
+}
+
 // place returns the folder of the cluster, making it when there is none. It lies
 // in the state directory, or, where the server's user cannot get there, in a
 // directory for temporary files that a note in the state directory remembers.
@@ -17,11 +36,10 @@ func (p *Postgres) place(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	note := filepath.Join(state, "postgres.dir")
+	local, note := filepath.Join(state, localHome), filepath.Join(state, homeNote)
 	if home := p.remembered(note); home != "" {
 		return home, nil
 	}
-	local := filepath.Join(state, "postgres")
 	if p.user == nil {
 		return local, os.MkdirAll(local, 0o700)
 	}

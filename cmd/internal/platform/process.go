@@ -18,10 +18,12 @@ import (
 type Process struct {
 	// Name is the word for it in messages.
 	Name string
-	// Path and Args are the program and its arguments. The first two arguments
-	// tell this child from others of the same program.
+	// Path and Args are the program and its arguments.
 	Path string
 	Args []string
+	// Telling is how many of the first arguments tell this child from others of
+	// the same program, and stay the same at its next start; 0 is 1.
+	Telling int
 	// Env is the whole environment; nil is this program's.
 	Env []string
 	// Dir is the working directory; empty is this program's.

@@ -54,8 +54,8 @@ func (t *Temporal) Prepare(ctx context.Context) (Part, error) {
 		synchronous = "OFF"
 	}
 	args := []string{
-		"server", "start-dev", "--ip", "127.0.0.1", "--port", strconv.Itoa(t.Port),
-		"--db-filename", t.Database,
+		"server", "start-dev", "--db-filename", t.Database,
+		"--ip", "127.0.0.1", "--port", strconv.Itoa(t.Port),
 		"--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=" + synchronous,
 	}
 	if t.EnvFile != "" {
@@ -66,14 +66,24 @@ func (t *Temporal) Prepare(ctx context.Context) (Part, error) {
 	} else {
 		args = append(args, "--ui-port", strconv.Itoa(t.UIPort))
 	}
-	process := Process{
-		Name: "temporal", Path: path, Args: args,
+	process := t.process(path, args)
+	process.StopLeftover()
+	return Part{Process: process, Ready: t.ping}, nil
+}
+
+// StopLeftover ends a server of an earlier start on the same file and reports
+// whether there was one.
+func (t *Temporal) StopLeftover() bool {
+	return t.process("temporal", []string{"server", "start-dev", "--db-filename", t.Database}).StopLeftover()
+}
+
+func (t *Temporal) process(path string, args []string) Process {
+	return Process{
+		Name: "temporal", Path: path, Args: args, Telling: 4,
 		// The command line lets TEMPORAL_* win over its file.
 		Env:     WithoutPrefix(os.Environ(), "TEMPORAL_"),
 		LogPath: t.LogPath, PIDPath: t.PIDPath,
 	}
-	process.StopLeftover()
-	return Part{Process: process, Ready: t.ping}, nil
 }
 
 // Address is where clients reach it.
@@ -102,12 +112,8 @@ func FindTemporal(ctx context.Context, say Say, binDir string) (string, error) {
 }
 
 // TemporalProfile is what the profile dev of the command line's environment file
-// says about the development server.
-type TemporalProfile struct {
-	Port     int
-	UIPort   int
-	Database string
-}
+// says about the ports of the development server.
+type TemporalProfile struct{ Port, UIPort int }
 
 // ReadTemporalProfile reads the environment file. Its values are texts, as the
 // command line wants them.
@@ -126,7 +132,7 @@ func ReadTemporalProfile(path string) (TemporalProfile, error) {
 	if !ok {
 		return TemporalProfile{}, fmt.Errorf("%s has no profile %s", path, temporalProfile)
 	}
-	profile := TemporalProfile{Database: values["db-filename"]}
+	var profile TemporalProfile
 	for name, into := range map[string]*int{"port": &profile.Port, "ui-port": &profile.UIPort} {
 		if *into, err = strconv.Atoi(values[name]); err != nil {
 			return TemporalProfile{}, fmt.Errorf("%s: %s of profile %s: %w", path, name, temporalProfile, err)

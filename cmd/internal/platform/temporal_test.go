@@ -36,7 +36,7 @@ func TestReadTemporalProfile(t *testing.T) {
 	t.Parallel()
 	profile, err := ReadTemporalProfile(filepath.Join("..", "..", "..", "temporal-dev.yaml"))
 	require.NoError(t, err)
-	require.Equal(t, TemporalProfile{Port: 7233, UIPort: 8233, Database: ".dev/temporal.db"}, profile)
+	require.Equal(t, TemporalProfile{Port: 7233, UIPort: 8233}, profile)
 
 	path := filepath.Join(t.TempDir(), "other.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("env:\n  prod:\n    port: \"1\"\n"), 0o600))
