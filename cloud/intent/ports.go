@@ -38,6 +38,9 @@ type Pool struct {
 	Billing cloud.Billing
 	// DestructiveQuorum: deletes go out only through a command batch.
 	DestructiveQuorum bool
+	// Withdrawn: it takes nothing new of this tenant (create and adopt answer
+	// NOT_FOUND); what the tenant has there is managed on.
+	Withdrawn bool
 	// Account is nil unless Type is "provider".
 	Account *Account
 	// Offer is nil on the tenant's own pool.

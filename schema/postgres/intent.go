@@ -17,8 +17,9 @@ func errNotFound(what string) *cloud.Error {
 	return cloud.Errorf(cloud.CodeNotFound, "no such %s", what)
 }
 
-// Pool returns a pool of the tenant's own or one offered to it, suspended or
-// not. NOT_FOUND for any other (D22).
+// Pool returns a pool of the tenant's own, one offered to it, suspended or not,
+// or one that was taken back while resources of the tenant live there (then
+// Withdrawn). NOT_FOUND for any other (D22).
 func (s *Store) Pool(ctx context.Context, tenant, pool string) (*intent.Pool, error) {
 	var p intent.Pool
 	var a intent.Account
@@ -26,11 +27,13 @@ func (s *Store) Pool(ctx context.Context, tenant, pool string) (*intent.Pool, er
 	var previews *bool
 	var excluded []string
 	err := s.pool.QueryRow(ctx, `SELECT p.id, p.type, p.owner_tenant_id, p.billing, p.destructive_quorum,
+			p.withdrawn OR p.owner_tenant_id <> $1 AND o.tenant_id IS NULL,
 			a.id, a.provider, a.owner_tenant_id, a.regions, a.previews, o.status, o.excluded_regions
 		FROM pools p LEFT JOIN provider_accounts a ON a.id = p.account_id AND p.type = 'provider'
 		LEFT JOIN offers o ON o.pool_id = p.id AND o.tenant_id = $1 AND p.owner_tenant_id <> $1
-		WHERE p.id = $2 AND (p.owner_tenant_id = $1 OR o.tenant_id IS NOT NULL)`, tenant, pool).
-		Scan(&p.ID, &p.Type, &p.Owner, &p.Billing, &p.DestructiveQuorum,
+		WHERE p.id = $2 AND p.declared AND (p.owner_tenant_id = $1 OR o.tenant_id IS NOT NULL
+			OR EXISTS (SELECT FROM resources r WHERE r.pool_id = p.id AND r.tenant_id = $1 AND r.`+live+`))`, tenant, pool).
+		Scan(&p.ID, &p.Type, &p.Owner, &p.Billing, &p.DestructiveQuorum, &p.Withdrawn,
 			&account, &provider, &owner, &a.Regions, &previews, &status, &excluded)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, errNotFound("pool")
@@ -50,7 +53,7 @@ func (s *Store) Pool(ctx context.Context, tenant, pool string) (*intent.Pool, er
 
 // ProjectExists says whether the project is the tenant's.
 func (s *Store) ProjectExists(ctx context.Context, tenant, project string) (exists bool, err error) {
-	err = s.pool.QueryRow(ctx, "SELECT EXISTS (SELECT FROM projects WHERE id = $1 AND tenant_id = $2)", project, tenant).Scan(&exists)
+	err = s.pool.QueryRow(ctx, "SELECT EXISTS (SELECT FROM projects WHERE id = $1 AND tenant_id = $2 AND declared)", project, tenant).Scan(&exists)
 	return exists, mapError(err)
 }
 
@@ -141,6 +144,13 @@ func quotas(ctx context.Context, q querier, tenant string) (map[string]int64, in
 	perKind := map[string]int64{}
 	var kind string
 	var cap int64
-	_, err = pgx.ForEachRow(rows, []any{&kind, &cap}, func() error { perKind[kind] = cap; return nil })
+	_, err = pgx.ForEachRow(rows, []any{&kind, &cap}, func() error {
+		if kind == "" { // every kind without an entry
+			fallback = cap
+			return nil
+		}
+		perKind[kind] = cap
+		return nil
+	})
 	return perKind, fallback, err
 }

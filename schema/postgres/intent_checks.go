@@ -180,7 +180,8 @@ const readCreateFacts = `SELECT
 	LEFT JOIN offers o ON o.pool_id = p.id AND o.tenant_id = $1
 	LEFT JOIN LATERAL (SELECT c.id, c.tenant_id FROM resources c WHERE c.account_id = $7 AND c.kind = $2 AND c.provider_id = $8
 		AND $8 <> '' AND coalesce(c.parent_id, '') = coalesce($5, '') AND c.` + live + ` LIMIT 1) recorded ON true
-	WHERE p.id = $4`
+	WHERE p.id = $4 AND p.declared AND NOT p.withdrawn
+	FOR KEY SHARE OF p` // an apply that takes the pool back waits, or is seen
 
 func readFacts(ctx context.Context, tx pgx.Tx, r *cloud.Resource) (*createFacts, error) {
 	var f createFacts

@@ -15,7 +15,7 @@ var _ activities.Sweep = (*Store)(nil)
 
 // SweepAccounts lists every account that is declared, by id.
 func (s *Store) SweepAccounts(ctx context.Context) ([]string, error) {
-	rows, err := s.pool.Query(ctx, "SELECT id FROM provider_accounts ORDER BY id")
+	rows, err := s.pool.Query(ctx, "SELECT id FROM provider_accounts WHERE declared ORDER BY id")
 	if err != nil {
 		return nil, mapError(err)
 	}
@@ -27,7 +27,7 @@ func (s *Store) SweepAccounts(ctx context.Context) ([]string, error) {
 // at the provider, in which live resources of a kind are. It notes that a sweep
 // began. NOT_FOUND when the account is not declared.
 func (s *Store) SweepKinds(ctx context.Context, account string) ([]activities.SweepKind, error) {
-	tag, err := s.pool.Exec(ctx, "UPDATE provider_accounts SET swept_at = $2 WHERE id = $1", account, s.now())
+	tag, err := s.pool.Exec(ctx, "UPDATE provider_accounts SET swept_at = $2 WHERE id = $1 AND declared", account, s.now())
 	if err != nil {
 		return nil, mapError(err)
 	}

@@ -46,3 +46,7 @@ CREATE TABLE provider_questions (
     PRIMARY KEY (account_id, question)
 );
 CREATE INDEX audit_tenant ON audit (tenant_id, id);
+
+-- hour_limit is the provider's own word for its hourly limit; queued is how
+-- many refused requests are to come back, fading as tokens grow.
+ALTER TABLE account_budget ADD COLUMN hour_limit bigint, ADD COLUMN queued double precision NOT NULL DEFAULT 0;
