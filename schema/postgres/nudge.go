@@ -29,7 +29,7 @@ func (s *Store) NudgeStalled(ctx context.Context, quiet time.Duration, limit int
 // spells it, and not moved since $1. What waits for its children, for an
 // approval or for its next attempt is left out. What remains is judged by
 // cloud.Decide, the one place that knows what a record needs.
-const stalled = ` FROM resources r
+const stalled = `
 	WHERE r.state NOT IN ('deleted', 'released')
 	AND (r.state <> 'ready' OR r.intent <> 'present' OR r.applied < r.generation OR r.refresh_wanted OR r.drift <> '{}'
 		OR r.missing_since IS NOT NULL OR r.error_class IN ('NotManaged', 'Refused'))

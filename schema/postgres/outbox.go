@@ -198,7 +198,7 @@ func (s *Store) listen(ctx context.Context) error {
 	}
 	// Only now, so that no row falls between the look and the listening.
 	var next *time.Duration
-	if err := conn.QueryRow(ctx, "SELECT greatest(min(due_at) - now(), '0') FROM outbox").Scan(&next); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT min(due_at) - now() FROM outbox").Scan(&next); err != nil {
 		return err
 	}
 	if next != nil {
