@@ -21,6 +21,8 @@ const (
 	codeLockTimeout   = "55P03"
 	codeDiskFull      = "53100"
 	codeReadOnly      = "25006"
+	codeNoSuchText    = "22021" // a NUL or broken UTF-8
+	codeNoSuchJSON    = "22P05" // \u0000 in jsonb
 )
 
 // constraints says what a violated constraint means to a caller. Errors are
@@ -58,6 +60,9 @@ func mapError(err error) error {
 			e.Err = err
 			return &e
 		}
+	}
+	if pg != nil && (pg.Code == codeNoSuchText || pg.Code == codeNoSuchJSON) {
+		return &cloud.Error{Code: cloud.CodeInvalidInput, Message: "text with a NUL or that is not UTF-8 cannot be stored", Err: err}
 	}
 	if unavailable(err) {
 		return unavailableError(err)

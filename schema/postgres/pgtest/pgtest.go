@@ -68,6 +68,15 @@ func (db *DB) Another(opts ...postgres.Option) *postgres.Store {
 	return s
 }
 
+// WithoutKeys opens a second store that has no secret store.
+func (db *DB) WithoutKeys() *postgres.Store {
+	db.t.Helper()
+	s, err := postgres.Open(context.Background(), db.URL)
+	require.NoError(db.t, err)
+	db.t.Cleanup(s.Close)
+	return s
+}
+
 // Exec runs a statement past the store.
 func (db *DB) Exec(sql string, args ...any) {
 	db.t.Helper()
