@@ -36,8 +36,8 @@ type BatchStore interface {
 	Deployment(ctx context.Context) (string, error)
 }
 
-// Batches are the rules of command batches, for calls and hand-sent signals.
-type Batches struct {
+// BatchService is the rules of command batches, for calls and hand-sent signals.
+type BatchService struct {
 	Store BatchStore
 	Now   Clock
 }
@@ -71,7 +71,7 @@ func (n NewBatch) digest() []byte {
 
 // Create fixes a batch: its commands, their order and their root never change.
 // A repeat of the same request returns what it made.
-func (s *Batches) Create(ctx context.Context, p Principal, n NewBatch) (*cloud.Batch, error) {
+func (s *BatchService) Create(ctx context.Context, p Principal, n NewBatch) (*cloud.Batch, error) {
 	id, digest := cloud.DeriveID(cloud.PrefixBatch, n.TenantID, p.ID, n.IdempotencyKey), n.digest()
 	old, oldDigest, err := s.Store.ReplayBatch(ctx, id)
 	switch {
@@ -96,7 +96,7 @@ func (s *Batches) Create(ctx context.Context, p Principal, n NewBatch) (*cloud.B
 }
 
 // prepare checks the commands and computes the root under the present policy.
-func (s *Batches) prepare(ctx context.Context, id string, n NewBatch) (*cloud.Batch, []cloud.BatchCommand, error) {
+func (s *BatchService) prepare(ctx context.Context, id string, n NewBatch) (*cloud.Batch, []cloud.BatchCommand, error) {
 	now := s.Now()
 	expires := now.Add(DefaultBatchTime)
 	if n.ExpiresAt != 0 {
@@ -147,7 +147,7 @@ func (s *Batches) prepare(ctx context.Context, id string, n NewBatch) (*cloud.Ba
 // Approve takes an approval. The signature says who approves; the caller only
 // hands it in. INVALID_INPUT when it is not a signature of a published approver
 // over exactly this batch; repeating one changes nothing.
-func (s *Batches) Approve(ctx context.Context, tenant, id, actor string, a quorum.ApprovalFile) (*cloud.Batch, error) {
+func (s *BatchService) Approve(ctx context.Context, tenant, id, actor string, a quorum.ApprovalFile) (*cloud.Batch, error) {
 	b, err := s.Store.Batch(ctx, tenant, id)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func refused(err error) error {
 
 // Cancel ends a batch: commands that were not sent are dropped, and a deletion
 // that it held is given back. INVALID_STATE for one that has ended.
-func (s *Batches) Cancel(ctx context.Context, tenant, id, actor string) (*cloud.Batch, error) {
+func (s *BatchService) Cancel(ctx context.Context, tenant, id, actor string) (*cloud.Batch, error) {
 	b, err := s.Store.Batch(ctx, tenant, id)
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (s *Batches) Cancel(ctx context.Context, tenant, id, actor string) (*cloud.
 }
 
 // OperatorApprove takes an approval file as the payload of a hand-sent signal.
-func (s *Batches) OperatorApprove(ctx context.Context, id string, payload []byte) error {
+func (s *BatchService) OperatorApprove(ctx context.Context, id string, payload []byte) error {
 	a, err := quorum.DecodeApproval(payload)
 	if err != nil {
 		return cloud.InvalidField("the payload is no approval file: "+err.Error(), "payload")
@@ -241,7 +241,7 @@ func (s *Batches) OperatorApprove(ctx context.Context, id string, payload []byte
 }
 
 // OperatorCancel cancels by a hand-sent signal.
-func (s *Batches) OperatorCancel(ctx context.Context, id string) error {
+func (s *BatchService) OperatorCancel(ctx context.Context, id string) error {
 	b, err := s.batchOf(ctx, id)
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (s *Batches) OperatorCancel(ctx context.Context, id string) error {
 	return err
 }
 
-func (s *Batches) batchOf(ctx context.Context, id string) (*cloud.Batch, error) {
+func (s *BatchService) batchOf(ctx context.Context, id string) (*cloud.Batch, error) {
 	b, _, err := s.Store.ReplayBatch(ctx, id)
 	if err != nil {
 		return nil, err
@@ -261,10 +261,23 @@ func (s *Batches) batchOf(ctx context.Context, id string) (*cloud.Batch, error) 
 	return b, nil
 }
 
-// DeleteBatch prepares the batch whose approval a resource's deletion awaits:
-// one command for the resource and one for each that lives in it. The caller
-// records it in the transaction that holds the deletion.
-func (s *Batches) DeleteBatch(ctx context.Context, r *cloud.Resource, tree []*cloud.Resource, actor string) (*cloud.Batch, []cloud.BatchCommand, error) {
+// BatchTx is what a delete's transaction offers for its batch.
+type BatchTx interface {
+	RecordBatch(ctx context.Context, b *cloud.Batch, commands []cloud.BatchCommand, actor string) error
+	// HoldTree holds the deletion of everything that lives in a resource.
+	HoldTree(ctx context.Context, parent, batch, actor string) error
+}
+
+var _ Batches = (*BatchService)(nil)
+
+// DeleteBatch records, in the transaction of a delete, the batch whose approval
+// it awaits: one command for the resource and one for each that lives in it,
+// whose deletions it holds. A repeat makes no second batch.
+func (s *BatchService) DeleteBatch(ctx context.Context, tx Tx, r *cloud.Resource, tree []*cloud.Resource, actor string) (string, error) {
+	recorder, ok := tx.(BatchTx)
+	if !ok {
+		return "", cloud.Errorf(cloud.CodeUnsupported, "this store keeps no command batches")
+	}
 	id := cloud.DeriveID(cloud.PrefixBatch, r.TenantID, "delete", r.ID, fmt.Sprint(r.Generation))
 	n := NewBatch{TenantID: r.TenantID, Description: "delete " + r.Kind + " " + r.Name}
 	for _, t := range append([]*cloud.Resource{r}, tree...) {
@@ -273,8 +286,11 @@ func (s *Batches) DeleteBatch(ctx context.Context, r *cloud.Resource, tree []*cl
 	}
 	b, commands, err := s.prepare(ctx, id, n)
 	if err != nil {
-		return nil, nil, err
+		return "", err
 	}
 	b.Owner, b.ResourceID = actor, r.ID
-	return b, commands, nil
+	if err := recorder.RecordBatch(ctx, b, commands, actor); err != nil {
+		return "", err
+	}
+	return id, recorder.HoldTree(ctx, r.ID, id, actor)
 }

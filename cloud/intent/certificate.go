@@ -24,8 +24,8 @@ type CertificateStore interface {
 	UnsealRef(ctx context.Context, tenant string, ref cloud.SecretRef) (cloud.Secret, error)
 }
 
-// Certificates are the rules of certificates, for calls and hand-sent signals.
-type Certificates struct {
+// CertificateService is the rules of certificates, for calls and hand-sent signals.
+type CertificateService struct {
 	Store    CertificateStore
 	Accounts Accounts
 	Now      Clock
@@ -71,7 +71,7 @@ func (n NewCertificate) digest() []byte {
 // Create records a certificate and returns it pending; a repeat of the same
 // request returns what it made. Everything is checked before anything is
 // recorded; the private key is opened for the check only.
-func (s *Certificates) Create(ctx context.Context, p Principal, n NewCertificate) (*cloud.Certificate, error) {
+func (s *CertificateService) Create(ctx context.Context, p Principal, n NewCertificate) (*cloud.Certificate, error) {
 	id, digest := n.ID(p.ID), n.digest()
 	pool, err := s.Store.Pool(ctx, n.TenantID, n.PoolID)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Certificates) Create(ctx context.Context, p Principal, n NewCertificate
 	return s.Store.InsertCertificate(ctx, c, digest, p.ID)
 }
 
-func (s *Certificates) checkPlace(ctx context.Context, n NewCertificate, pool *Pool) error {
+func (s *CertificateService) checkPlace(ctx context.Context, n NewCertificate, pool *Pool) error {
 	if pool.Account == nil {
 		return cloud.Errorf(cloud.CodeUnsupported, "the pool is not a provider pool")
 	}
@@ -126,7 +126,7 @@ func (s *Certificates) checkPlace(ctx context.Context, n NewCertificate, pool *P
 }
 
 // check verifies material and fills in what it tells: names and validity.
-func (s *Certificates) check(ctx context.Context, c *cloud.Certificate, m cloud.CertificateMaterial) error {
+func (s *CertificateService) check(ctx context.Context, c *cloud.Certificate, m cloud.CertificateMaterial) error {
 	var key cloud.Secret
 	if c.Type == cloud.CertificateCustom {
 		tenant, _, ok := m.PrivateKey.Parse()
@@ -152,7 +152,7 @@ func (s *Certificates) check(ctx context.Context, c *cloud.Certificate, m cloud.
 
 // Update asks for new material (a replacement at the provider) or changes the
 // description.
-func (s *Certificates) Update(ctx context.Context, tenant, id, actor string, u CertificateUpdate) (*cloud.Certificate, error) {
+func (s *CertificateService) Update(ctx context.Context, tenant, id, actor string, u CertificateUpdate) (*cloud.Certificate, error) {
 	c, err := s.Store.Certificate(ctx, tenant, id)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (s *Certificates) Update(ctx context.Context, tenant, id, actor string, u C
 	if u.Description == nil && !u.material() {
 		return nil, cloud.InvalidField("nothing to change: name the description or the material", "description", "leaf", "chain", "privateKey", "domains")
 	}
-	if err := open(c); err != nil {
+	if err := stillOpen(c); err != nil {
 		return nil, err
 	}
 	next := u.merge(c.Material)
@@ -171,7 +171,7 @@ func (s *Certificates) Update(ctx context.Context, tenant, id, actor string, u C
 	}
 	names, notBefore := c.Names, c.NotBefore
 	return s.Store.ChangeCertificate(ctx, tenant, id, actor, "update", func(c *cloud.Certificate) (*cloud.CertificateChange, error) {
-		if err := open(c); err != nil {
+		if err := stillOpen(c); err != nil {
 			return nil, err
 		}
 		if u.ExpectedVersion != nil && *u.ExpectedVersion != c.Version {
@@ -182,7 +182,7 @@ func (s *Certificates) Update(ctx context.Context, tenant, id, actor string, u C
 			c.Description = *u.Description
 		}
 		switch {
-		case u.material() && !same(c.Material, u.merge(c.Material)):
+		case u.material() && !sameMaterial(c.Material, u.merge(c.Material)):
 			change = c.WantMaterial(u.merge(c.Material), s.Now())
 			c.Names, c.NotBefore = names, notBefore
 		default:
@@ -213,13 +213,13 @@ func (u CertificateUpdate) merge(m cloud.CertificateMaterial) cloud.CertificateM
 	return m
 }
 
-func same(a, b cloud.CertificateMaterial) bool {
+func sameMaterial(a, b cloud.CertificateMaterial) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-func open(c *cloud.Certificate) error {
+func stillOpen(c *cloud.Certificate) error {
 	if c.State.Final() || c.Intent == cloud.IntentDelete {
 		return cloud.Errorf(cloud.CodeInvalidState, "the certificate is %s", c.State)
 	}
@@ -228,7 +228,7 @@ func open(c *cloud.Certificate) error {
 
 // Delete marks a certificate for deletion; one that is being deleted, or is,
 // comes back as it is.
-func (s *Certificates) Delete(ctx context.Context, tenant, id, actor string, expectedVersion *int64) (*cloud.Certificate, error) {
+func (s *CertificateService) Delete(ctx context.Context, tenant, id, actor string, expectedVersion *int64) (*cloud.Certificate, error) {
 	return s.Store.ChangeCertificate(ctx, tenant, id, actor, "delete", func(c *cloud.Certificate) (*cloud.CertificateChange, error) {
 		if expectedVersion != nil && *expectedVersion != c.Version && !c.State.Final() {
 			return nil, cloud.Errorf(cloud.CodeConflict, "the certificate was changed meanwhile: its version is %d", c.Version).Because(cloud.ReasonVersion)
@@ -239,7 +239,7 @@ func (s *Certificates) Delete(ctx context.Context, tenant, id, actor string, exp
 
 // OperatorUpdateCertificate is an update by a hand-sent signal: a JSON object
 // with leaf, chain, privateKey, domains or description.
-func (s *Certificates) OperatorUpdateCertificate(ctx context.Context, id string, payload []byte) error {
+func (s *CertificateService) OperatorUpdateCertificate(ctx context.Context, id string, payload []byte) error {
 	var u CertificateUpdate
 	if err := json.Unmarshal(payload, &u); err != nil {
 		return cloud.InvalidField("the payload is no JSON object with leaf, chain, privateKey, domains or description", "payload")
@@ -253,7 +253,7 @@ func (s *Certificates) OperatorUpdateCertificate(ctx context.Context, id string,
 }
 
 // OperatorDeleteCertificate is a delete by a hand-sent signal.
-func (s *Certificates) OperatorDeleteCertificate(ctx context.Context, id string) error {
+func (s *CertificateService) OperatorDeleteCertificate(ctx context.Context, id string) error {
 	c, err := s.Store.LoadCertificate(ctx, id)
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func (s *Certificates) OperatorDeleteCertificate(ctx context.Context, id string)
 }
 
 // OperatorRefreshCertificate asks for a look now.
-func (s *Certificates) OperatorRefreshCertificate(ctx context.Context, id string) error {
+func (s *CertificateService) OperatorRefreshCertificate(ctx context.Context, id string) error {
 	_, err := s.Store.ChangeCertificate(ctx, "", id, cloud.ActorOperator, "", func(c *cloud.Certificate) (*cloud.CertificateChange, error) {
 		if c.State.Final() {
 			return nil, cloud.Errorf(cloud.CodeInvalidState, "the certificate is %s", c.State)
