@@ -12,7 +12,6 @@ import (
 	"github.com/better-compute/cloud-resources/cloud/quorum"
 )
 
-
 // LoadBatch returns a batch of any tenant, how many of its commands are open
 // and when the next of them is due.
 func (s *Store) LoadBatch(ctx context.Context, id string) (*cloud.Batch, int, time.Time, error) {

@@ -74,9 +74,14 @@ func (t *changeTx) LiveChildren(ctx context.Context, id string) ([]*cloud.Resour
 	return collectResources(t.w.tx.Query(ctx, selectResource+" WHERE r.parent_id = $1 AND r."+live+" ORDER BY r.created_at, r.id", id))
 }
 
-// DeleteTree goes down level by level: with a level's rows locked nothing can
-// be added below it, since a create locks its parent.
 func (t *changeTx) DeleteTree(ctx context.Context, id, actor string) error {
+	return t.below(ctx, id, actor, func(r *cloud.Resource) *cloud.Change { return r.WantDelete(t.w.now) })
+}
+
+// below changes everything that lives in a record. It goes down level by level:
+// with a level's rows locked nothing can be added below it, since a create
+// locks its parent.
+func (t *changeTx) below(ctx context.Context, id, actor string, fn func(r *cloud.Resource) *cloud.Change) error {
 	level := []string{id}
 	for len(level) > 0 {
 		children, err := t.w.lock(ctx, "r.parent_id = ANY ($1) AND r."+live, level)
@@ -86,7 +91,7 @@ func (t *changeTx) DeleteTree(ctx context.Context, id, actor string) error {
 		level = nil
 		for _, l := range children {
 			level = append(level, l.r.ID)
-			if _, err := t.w.save(ctx, l, l.r.WantDelete(t.w.now), actor); err != nil {
+			if _, err := t.w.save(ctx, l, fn(l.r), actor); err != nil {
 				return err
 			}
 			if l.asks() {
@@ -95,4 +100,17 @@ func (t *changeTx) DeleteTree(ctx context.Context, id, actor string) error {
 		}
 	}
 	return nil
+}
+
+var _ intent.BatchTx = (*changeTx)(nil)
+
+// RecordBatch records the batch whose approval a delete awaits.
+func (t *changeTx) RecordBatch(ctx context.Context, b *cloud.Batch, commands []cloud.BatchCommand, actor string) error {
+	_, err := t.w.insertBatch(ctx, b, commands, []byte(b.ID), actor)
+	return err
+}
+
+// HoldTree holds the deletion of everything that lives in a record.
+func (t *changeTx) HoldTree(ctx context.Context, parent, batch, actor string) error {
+	return t.below(ctx, parent, actor, func(r *cloud.Resource) *cloud.Change { return r.HoldDelete(batch, t.w.now) })
 }
