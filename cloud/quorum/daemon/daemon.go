@@ -141,6 +141,7 @@ func (d *Daemon) execute(job Job) (result Result) {
 		}
 	}()
 	output, err := d.executors[job.Leaf.Kind].Execute(d.jobs, job)
+	output = clip(output)
 	switch {
 	case err == nil:
 		return Result{Outcome: quorum.OutcomeSucceeded, Output: output}
@@ -149,7 +150,7 @@ func (d *Daemon) execute(job Job) (result Result) {
 	case errors.Is(err, context.Canceled):
 		return Result{Outcome: quorum.OutcomeInterrupted, Message: "ended because the daemon stopped", Output: output}
 	}
-	return Result{Outcome: quorum.OutcomeFailed, Message: err.Error(), Output: output}
+	return Result{Outcome: quorum.OutcomeFailed, Message: clip(err.Error()), Output: output}
 }
 
 // wait returns the answer once the entry has its result.
@@ -158,6 +159,9 @@ func (d *Daemon) wait(ctx context.Context, key leafKey, e *entry, replayed bool)
 	case <-e.done:
 	case <-ctx.Done():
 		return quorum.Answer{}, ctx.Err()
+	}
+	if e.result == nil {
+		return quorum.Answer{}, fmt.Errorf("%w: the command ran and its result is lost", ErrJournal)
 	}
 	return quorum.Answer{
 		BatchID: key.batch, LeafHash: key.leaf, Index: e.intent.Command.Index,

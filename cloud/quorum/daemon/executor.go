@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/better-compute/cloud-resources/cloud/quorum"
@@ -23,13 +24,22 @@ type Job struct {
 // Executor runs commands. It is called at most once for a leaf and must return
 // when ctx ends. A nil error means the command succeeded; an error while ctx
 // has ended means that nobody knows how far it came. The output is kept in the
-// journal and sent to the caller, so it must hold no secrets.
+// journal (its last 4 KiB) and sent to the caller, so it must hold no secrets.
 type Executor interface {
 	Execute(ctx context.Context, job Job) (output string, err error)
 }
 
 // ExecutorFunc makes a function an Executor.
 type ExecutorFunc func(ctx context.Context, job Job) (string, error)
+
+// outputLimit is how many bytes of a command's output are kept: the last ones,
+// where the reason of a failure usually stands.
+const outputLimit = 4 << 10
+
+// clip keeps the end of text, as valid UTF-8.
+func clip(text string) string {
+	return strings.ToValidUTF8(text[max(0, len(text)-outputLimit):], "\uFFFD")
+}
 
 // Execute calls the function.
 func (f ExecutorFunc) Execute(ctx context.Context, job Job) (string, error) { return f(ctx, job) }

@@ -42,7 +42,8 @@ type leafKey struct {
 	leaf  quorum.Hash
 }
 
-// entry is one command's records. done is closed once result is set.
+// entry is one command's records. done is closed once result is set, or once
+// it is certain that this process cannot record it.
 type entry struct {
 	intent     Intent
 	acceptedAt int64
@@ -164,10 +165,16 @@ func (j *Journal) begin(key leafKey, intent Intent) (e *entry, started bool, err
 }
 
 // finish writes the result durably and wakes whoever waits for the command.
+// When it fails they are woken too, and find no result. It is called once for
+// a command that begin started.
 func (j *Journal) finish(key leafKey, result Result) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.append(Record{Type: TypeResult, BatchID: key.batch, LeafHash: key.leaf, Result: &result})
+	err := j.append(Record{Type: TypeResult, BatchID: key.batch, LeafHash: key.leaf, Result: &result})
+	if err != nil {
+		close(j.entries[key].done)
+	}
+	return err
 }
 
 // append writes and syncs one record. After a failed write or sync the state

@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// outputLimit is how many bytes of a program's output are kept: the last ones,
-// where the reason of a failure usually stands.
-const outputLimit = 4 << 10
-
 // program runs an executable: the payload on standard input, what it is about
 // in QUORUM_ variables, nothing of the command in the arguments.
 type program struct {
@@ -65,4 +61,4 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string { return strings.ToValidUTF8(string(t.buf), "\uFFFD") }
+func (t *tail) String() string { return clip(string(t.buf)) }
