@@ -71,8 +71,8 @@ func postgresCandidates() []string {
 	var dirs []string
 	if path, err := exec.LookPath("initdb"); err == nil {
 		// Through the link, to the folder that has the other programs too.
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			dirs = append(dirs, filepath.Dir(real))
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(target))
 		}
 	}
 	for _, pattern := range postgresFolders {

@@ -131,7 +131,7 @@ func newPostgres(t *testing.T, dir string, throwaway bool) *Postgres {
 // closed one.
 func openDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "platform-test-")
+	dir, err := os.MkdirTemp("/tmp", "platform-test-") //nolint:usetesting // t.TempDir lies below a closed directory
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })

@@ -57,7 +57,7 @@ func NewSupervisor(say Say) *Supervisor { return &Supervisor{say: say} }
 // patience is over before that, the error carries the end of its log. From then on
 // the part is watched until Stop.
 func (s *Supervisor) Start(ctx context.Context, spec Part) error {
-	running, err := spec.Process.Start()
+	running, err := spec.Start()
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *Supervisor) restart(p *part, pause time.Duration) *Running {
 			return nil
 		case <-time.After(pause):
 		}
-		running, err := p.spec.Process.Start()
+		running, err := p.spec.Start()
 		if err == nil {
 			return running
 		}
