@@ -80,6 +80,9 @@ type Store interface {
 	// Recorded returns the id of the live resource that records a provider
 	// object of a kind on an account, or "".
 	Recorded(ctx context.Context, account, kind, providerID string) (string, error)
+	// Records returns which live resources, of whatever tenant, record objects of
+	// a kind on an account. What of it a caller may know is the service's to judge.
+	Records(ctx context.Context, account, kind string, providerIDs []string) ([]Record, error)
 	// Insert makes the record in one transaction that serialises the tenant's
 	// creates: replay again, then the checks of D21 from instances on
 	// (instances, networks, secret references, parent, identity, name, count
@@ -97,6 +100,17 @@ type Store interface {
 	// Quotas returns the tenant's cap per kind; kinds without an entry have
 	// fallback (maxPerKind of the platform, 20 by default).
 	Quotas(ctx context.Context, tenant string) (perKind map[string]int64, fallback int64, err error)
+}
+
+// Record says which live resource records an object of a provider account.
+type Record struct {
+	ResourceID string
+	TenantID   string
+	ProjectID  string
+	PoolID     string
+	ProviderID string
+	// ParentProviderID is the parent's object, "" for a kind without a parent.
+	ParentProviderID string
 }
 
 // Filter narrows List. Empty fields do not.
@@ -127,10 +141,14 @@ type Tx interface {
 	DeleteTree(ctx context.Context, id, actor string) error
 }
 
-// Validator checks a spec against a kind's JSON Schema; schema/contract
-// implements it. INVALID_INPUT names the fields under "spec.".
+// Validator checks what callers send against JSON Schemas; schema/contract
+// implements it.
 type Validator interface {
+	// ValidateSpec is INVALID_INPUT naming the fields under "spec.".
 	ValidateSpec(m *cloud.Manifest, spec cloud.Spec) error
+	// Decode checks the raw JSON input of a method and fills a struct with it.
+	// INVALID_INPUT naming the fields.
+	Decode(method string, raw []byte, into any) error
 }
 
 // Accounts opens provider accounts; the composition root implements it over
