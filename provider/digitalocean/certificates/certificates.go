@@ -6,6 +6,7 @@ package certificates
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/better-compute/cloud-resources/cloud"
@@ -37,9 +38,7 @@ func (a Account) Create(ctx context.Context, r cloud.CertificateRequest) (*cloud
 
 // Find reads the list by name; names are unique in an account.
 func (a Account) Find(ctx context.Context, name string) (*cloud.ObservedCertificate, error) {
-	list, err := doapi.GodoPages(ctx, 0, func(ctx context.Context, o *godo.ListOptions) ([]godo.Certificate, *godo.Response, error) {
-		return a.API.Certificates.ListByName(ctx, name, o)
-	})
+	list, err := doapi.Pages[godo.Certificate](ctx, a.Account, "v2/certificates", "certificates", url.Values{"name": {name}}, 0)
 	if err != nil {
 		return nil, a.Fail("find "+object, doapi.List, err)
 	}
@@ -68,7 +67,7 @@ func (a Account) Delete(ctx context.Context, providerID string) error {
 
 // List reads every page.
 func (a Account) List(ctx context.Context) ([]*cloud.ObservedCertificate, error) {
-	list, err := doapi.GodoPages(ctx, 0, a.API.Certificates.List)
+	list, err := doapi.Pages[godo.Certificate](ctx, a.Account, "v2/certificates", "certificates", nil, 0)
 	if err != nil {
 		return nil, a.Fail("list "+object, doapi.List, err)
 	}
