@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -98,59 +97,29 @@ func (s *Store) Recorded(ctx context.Context, account, kind, providerID string) 
 	return id, mapError(err)
 }
 
-// settings are the parts of the deployment's settings that the store itself
-// obeys; the platform file has written them.
-type settings struct {
-	// MaxPerKind caps each kind of each tenant that has no quota entry.
-	MaxPerKind *int64 `json:"maxPerKind"`
-	// KindMeters names the kinds' own meters that bill.
-	KindMeters []string `json:"kindMeters"`
-}
-
 // defaultMaxPerKind is the contract's.
 const defaultMaxPerKind = 20
 
-func readSettings(ctx context.Context, q querier) (st settings, err error) {
-	var raw []byte
-	err = q.QueryRow(ctx, "SELECT settings FROM deployment").Scan(&raw)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return st, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &st)
-	}
-	return st, err
-}
-
 // Quotas returns a tenant's cap per kind, and the cap of kinds without one.
-func (s *Store) Quotas(ctx context.Context, tenant string) (map[string]int64, int64, error) {
-	perKind, fallback, err := quotas(ctx, s.pool, tenant)
-	return perKind, fallback, mapError(err)
-}
-
-func quotas(ctx context.Context, q querier, tenant string) (map[string]int64, int64, error) {
-	st, err := readSettings(ctx, q)
+func (s *Store) Quotas(ctx context.Context, tenant string) (perKind map[string]int64, fallback int64, err error) {
+	st, _, err := s.Settings(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	fallback := int64(defaultMaxPerKind)
-	if st.MaxPerKind != nil {
-		fallback = *st.MaxPerKind
-	}
-	rows, err := q.Query(ctx, "SELECT kind, max_count FROM quotas WHERE tenant_id = $1", tenant)
+	rows, err := s.pool.Query(ctx, "SELECT kind, max_count FROM quotas WHERE tenant_id = $1", tenant)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, mapError(err)
 	}
-	perKind := map[string]int64{}
+	perKind, fallback = map[string]int64{}, st.MaxPerKind
 	var kind string
-	var cap int64
-	_, err = pgx.ForEachRow(rows, []any{&kind, &cap}, func() error {
+	var limit int64
+	_, err = pgx.ForEachRow(rows, []any{&kind, &limit}, func() error {
 		if kind == "" { // every kind without an entry
-			fallback = cap
+			fallback = limit
 			return nil
 		}
-		perKind[kind] = cap
+		perKind[kind] = limit
 		return nil
 	})
-	return perKind, fallback, err
+	return perKind, fallback, mapError(err)
 }

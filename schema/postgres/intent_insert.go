@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -69,7 +68,7 @@ func (w *work) check(ctx context.Context, n *intent.NewResource, r *cloud.Resour
 	if err := facts.checkTaken(r); err != nil {
 		return err
 	}
-	if err := facts.checkCount(ctx, w.tx, r); err != nil {
+	if err := facts.checkCount(r); err != nil {
 		return err
 	}
 	for capacity, amount := range n.Booking {
@@ -80,21 +79,8 @@ func (w *work) check(ctx context.Context, n *intent.NewResource, r *cloud.Resour
 	if err := facts.checkOffer(n, parent); err != nil {
 		return err
 	}
-	if err := facts.checkBudget(); err != nil {
-		return err
-	}
-	return w.keepOrder(ctx, r)
-}
-
-// keepOrder makes created_at grow with each create of a tenant, whatever the
-// clocks of several processes say, so that a page of a list never misses one.
-func (w *work) keepOrder(ctx context.Context, r *cloud.Resource) error {
-	var last *time.Time
-	err := w.tx.QueryRow(ctx, "SELECT max(created_at) FROM resources WHERE tenant_id = $1", r.TenantID).Scan(&last)
-	if err == nil && last != nil && !w.now.After(*last) {
-		w.now = last.UTC().Add(time.Microsecond)
-	}
-	return err
+	w.now = facts.keepOrder(w.now)
+	return facts.checkBudget()
 }
 
 func (w *work) insert(ctx context.Context, n *intent.NewResource, r *cloud.Resource) error {
@@ -113,8 +99,10 @@ func (w *work) insert(ctx context.Context, n *intent.NewResource, r *cloud.Resou
 	if err := w.tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	if err := w.book(ctx, r, n.Booking); err != nil {
-		return err
+	if len(n.Booking) > 0 {
+		if err := w.book(ctx, r, n.Booking); err != nil {
+			return err
+		}
 	}
 	for _, e := range change.Events {
 		w.emitFor(r, e, n.Actor)

@@ -66,7 +66,7 @@ func (s *Store) nudgeResources(ctx context.Context, quiet time.Duration, limit i
 const lateOthers = `SELECT id, type, signal, 0 FROM (
 		SELECT '` + accountWorkflowPrefix + `' || a.id AS id, '` + workflowAccount + `' AS type, '` + signalSweep + `' AS signal
 		FROM provider_accounts a
-		WHERE (a.swept_at IS NULL OR a.swept_at < $1)
+		WHERE a.declared AND (a.swept_at IS NULL OR a.swept_at < $1)
 		AND EXISTS (SELECT FROM resources r WHERE r.account_id = a.id AND r.state NOT IN ('deleted', 'released'))
 		UNION ALL
 		SELECT '` + webhookWorkflowPrefix + `' || s.id, '` + workflowWebhook + `', '` + signalDeliver + `'

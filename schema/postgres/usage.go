@@ -46,7 +46,7 @@ const (
 func (s *Store) BillHours(ctx context.Context) (int, error) {
 	kinds, meters, err := s.billedMeters(ctx)
 	if err != nil {
-		return 0, mapError(err)
+		return 0, err
 	}
 	total := 0
 	for {
@@ -97,7 +97,7 @@ SELECT (SELECT count(*) FROM marked), (SELECT count(*) FROM rows)`
 
 // billedMeters pairs kinds with those of their meters that the deployment named.
 func (s *Store) billedMeters(ctx context.Context) (kinds, meters []string, err error) {
-	st, err := readSettings(ctx, s.pool)
+	st, _, err := s.Settings(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
