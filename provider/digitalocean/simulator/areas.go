@@ -5,6 +5,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/certificates"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/database"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/storage"
 )
 
 // areas lists what the simulator serves; a test holds it equal to the folders.
@@ -13,5 +14,6 @@ func areas() []core.Area {
 		basics.Area(),
 		certificates.Area(),
 		database.Area(),
+		storage.Area(),
 	}
 }
