@@ -174,3 +174,29 @@ func TestConditionValuesMayBeOneOrMany(t *testing.T) {
 	require.Equal(t, platform.Strings{"do.*"}, cond["StringLike"]["resource.kind"])
 	require.Equal(t, platform.Strings{"nyc3", "ams3"}, cond["StringEquals"]["resource.region"])
 }
+
+func TestTheDocumentedFileIsValid(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/platform.md")
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(page), "```yaml\n")
+	require.True(t, ok)
+	text, _, ok := strings.Cut(rest, "```")
+	require.True(t, ok)
+	f, err := platform.Parse([]byte(text))
+	require.NoError(t, err)
+	require.Equal(t, "eu-prod", f.Deployment)
+}
+
+func TestEveryFieldIsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/platform.md")
+	require.NoError(t, err)
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	require.NoError(t, json.Unmarshal(platform.Schema, &schema))
+	for name := range schema.Properties {
+		require.Contains(t, string(page), "`"+name+"`")
+	}
+}

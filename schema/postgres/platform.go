@@ -83,8 +83,8 @@ type apply struct {
 	changes Changes
 	// uses says what is in the way of dropping or changing something.
 	uses []string
-	// accounts that are new or reached in another way.
-	accounts []string
+	// accounts and subscribers that are new or changed.
+	accounts, subscribers []string
 }
 
 func (a *apply) note(format string, args ...any) {
@@ -171,7 +171,8 @@ func (a *apply) deployment(ctx context.Context) error {
 }
 
 // finish makes others notice: the revision, a line in the audit trail, and a
-// sweep of accounts that may answer now and did not before.
+// sweep of accounts that may answer now and did not before. A subscriber that
+// was moved to another tenant loses what waits of the former one.
 func (a *apply) finish(ctx context.Context, actor string) error {
 	if _, err := a.tx.Exec(ctx, `UPDATE deployment SET revision = revision + 1`); err != nil {
 		return err
@@ -179,6 +180,12 @@ func (a *apply) finish(ctx context.Context, actor string) error {
 	for _, id := range a.accounts {
 		if _, err := a.tx.Exec(ctx, `INSERT INTO outbox (workflow_id, workflow_type, signal) VALUES ($1, $2, $3) `+onAskedAgain,
 			accountWorkflowPrefix+id, workflowAccount, signalSweep); err != nil {
+			return err
+		}
+	}
+	if len(a.subscribers) > 0 {
+		if _, err := a.tx.Exec(ctx, `DELETE FROM deliveries d USING subscribers s, events e
+			WHERE d.subscriber_id = ANY ($1) AND s.id = d.subscriber_id AND e.id = d.event_id AND e.tenant_id <> s.tenant_id`, a.subscribers); err != nil {
 			return err
 		}
 	}

@@ -144,6 +144,7 @@ func (a *apply) subscriberTable(ctx context.Context) (table, error) {
 		noun: "subscriber", name: "subscribers", key: []string{"id"},
 		columns: []string{"tenant_id", "url", "types", "active", "secret_sealed", "secret_source"},
 		hidden:  []string{"secret_sealed", "secret_source"}, rows: rows{},
+		noted: func(id string) { a.subscribers = append(a.subscribers, id) },
 	}
 	have, err := a.sealedNow(ctx, "SELECT id, secret_sealed FROM subscribers")
 	if err != nil {

@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -136,4 +138,28 @@ tenants: [{id: root}]
 	apply(t, db.Store)
 	_, err = db.Store.Pool(ctx, "acme", r.PoolID)
 	require.NoError(t, err, "declared again, it is back")
+}
+
+func TestACreateAndADropNeverPassEachOther(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	db := pgtest.New(t)
+	drop := parse(t, acmePool, "", "capacity:\n  - {tenant: acme, pool: pool_0000000000000000000000acme, name: gpu, amount: 8}\n", "")
+	for i := range 15 {
+		apply(t, db.Store)
+		var inserted, dropped error
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, inserted = db.Insert(ctx, pgtest.Request(pgtest.KindCluster, fmt.Sprintf("c%d", i)))
+		})
+		wg.Go(func() { _, dropped = db.Apply(ctx, drop, postgres.ApplyOptions{}) })
+		wg.Wait()
+		if inserted == nil {
+			require.Equal(t, cloud.CodeInvalidState, cloud.AsError(dropped).Code)
+		} else {
+			require.NoError(t, dropped)
+			require.Equal(t, cloud.CodeNotFound, cloud.AsError(inserted).Code, inserted)
+		}
+		db.Exec("UPDATE resources SET state = 'deleted', intent = 'delete', ended_at = now() WHERE ended_at IS NULL")
+	}
 }

@@ -145,13 +145,13 @@ func (s *Store) DeleteSecret(ctx context.Context, tenant, name, actor string) er
 	})
 }
 
-// secretUsers counts the live records whose wanted spec holds the reference as
-// a whole string.
+// secretUsers counts the live records that hold the reference: resources as a
+// whole string of their wanted spec, certificates as their private key.
 func secretUsers(ctx context.Context, q querier, tenant, ref string) (int, error) {
 	var n int
-	err := q.QueryRow(ctx, `
-		SELECT count(*) FROM resources
-		WHERE tenant_id = $1 AND state NOT IN ('deleted', 'released') AND strpos(spec::text, $2) > 0`,
-		tenant, `"`+ref+`"`).Scan(&n)
+	err := q.QueryRow(ctx, `SELECT (SELECT count(*) FROM resources
+			WHERE tenant_id = $1 AND state NOT IN ('deleted', 'released') AND strpos(spec::text, '"' || $2 || '"') > 0)
+		+ (SELECT count(*) FROM certificates
+			WHERE tenant_id = $1 AND state <> 'deleted' AND material ->> 'privateKey' = $2)`, tenant, ref).Scan(&n)
 	return n, err
 }
