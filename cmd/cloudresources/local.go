@@ -19,14 +19,10 @@ import (
 // databaseName is the database of a local system in its cluster.
 const databaseName = "cloudresources"
 
-// developmentPlatform is the command that puts the embedded platform in force,
-// with the simulator at SIMULATOR_ADDR as its provider.
-var developmentPlatform = []string{"apply", "--development"}
-
 // local is the whole system on this machine: two servers and this program's own
 // parts, each a process.
 //
-//	postgres, temporal, simulator -> migrate, apply (once each) -> worker -> api
+//	postgres, temporal, simulator -> migrate, platform (once each) -> worker -> api
 type local struct {
 	layout     layout
 	say        platform.Say
@@ -98,12 +94,12 @@ func (s *local) start(ctx context.Context) error {
 		return err
 	}
 	s.say("the simulated provider answers at %s", s.layout.simulatorURL())
-	for _, once := range [][]string{{"migrate"}, developmentPlatform} {
-		if err := s.runOnce(ctx, once, env); err != nil {
-			return err
-		}
+	if err := s.runOnce(ctx, "migrate", env); err != nil {
+		return err
 	}
-	s.say("the database is migrated and the development platform applied")
+	if err := s.applyDevelopment(ctx); err != nil {
+		return err
+	}
 	worker := platform.Part{Process: s.part("worker", slices.Concat(env, []string{"METRICS_ADDR=" + s.layout.metricsAddr}))}
 	if err := s.supervisor.Start(ctx, worker); err != nil {
 		return err
@@ -157,9 +153,8 @@ func (s *local) part(name string, env []string) platform.Process {
 }
 
 // runOnce runs a sub-command that ends, and shows its output when it fails.
-func (s *local) runOnce(ctx context.Context, args, env []string) error {
-	name := args[0]
-	process := platform.Process{Name: name, Path: s.self, Args: args, Env: env, LogPath: s.layout.log(name)}
+func (s *local) runOnce(ctx context.Context, name string, env []string) error {
+	process := platform.Process{Name: name, Path: s.self, Args: []string{name}, Env: env, LogPath: s.layout.log(name)}
 	running, err := process.Start()
 	if err != nil {
 		return err
@@ -172,7 +167,7 @@ func (s *local) runOnce(ctx context.Context, args, env []string) error {
 	}
 	if running.Err() != nil {
 		return fmt.Errorf("cloudresources %s: %w; the end of its log:\n%s",
-			strings.Join(args, " "), running.Err(), platform.Tail(process.LogPath, 12))
+			name, running.Err(), platform.Tail(process.LogPath, 12))
 	}
 	return nil
 }

@@ -96,6 +96,11 @@ func portSetting(variable string, fallback int) (int, error) {
 	return port, nil
 }
 
+// keyset is the file of the keys that seal secrets.
+func (l layout) keyset() string {
+	return setting("SECRETS_KEYSET", filepath.Join(l.dir, "keyset.json"))
+}
+
 func (l layout) apiURL() string       { return "http://" + reachable(l.apiAddr) }
 func (l layout) simulatorURL() string { return "http://" + reachable(l.simulatorAddr) }
 func (l layout) log(name string) string {
@@ -136,7 +141,7 @@ func (l layout) environment(databaseURL, temporalAddress string) []string {
 		"SIMULATOR_STATE="+filepath.Join(l.dir, "simulator.json"),
 	)
 	for _, unless := range []string{
-		"SECRETS_KEYSET=" + filepath.Join(l.dir, "keyset.json"),
+		"SECRETS_KEYSET=" + l.keyset(),
 		"CONVERGE_INTERVAL=2s", "REFRESH_INTERVAL=30s", "SETTLE_WINDOW=10s",
 	} {
 		name, _, _ := strings.Cut(unless, "=")

@@ -14,6 +14,9 @@ import (
 
 // commands are the sub-commands, in the order of the help text.
 var commands = []func() *cobra.Command{
+	newMigrateCommand,
+	newApplyCommand,
+	newKeysetCommand,
 	newSimulateCommand,
 	newDevCommand,
 	newDemoCommand,
