@@ -2,8 +2,6 @@ package main
 
 import (
 	"log/slog"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -24,9 +22,7 @@ keys, the threshold, the kinds it obeys, its address and its journal.`,
 			if err != nil || check {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
-			return daemon.Run(ctx, config, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)), nil)
+			return daemon.Run(cmd.Context(), config, slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)), nil)
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", "", "the daemon's file")
