@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/apps"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/basics"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/certificates"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
@@ -11,6 +12,7 @@ import (
 // areas lists what the simulator serves; a test holds it equal to the folders.
 func areas() []core.Area {
 	return []core.Area{
+		apps.Area(),
 		basics.Area(),
 		certificates.Area(),
 		database.Area(),
