@@ -71,7 +71,7 @@ WITH counter AS (
 	RETURNING id, type, subject, sequence
 ), sent AS (
 	INSERT INTO deliveries (subscriber_id, event_id, subject, sequence, status, due_at)
-	SELECT s.id, n.id, n.subject, n.sequence, 'waiting', now()
+	SELECT s.id, n.id, n.subject, n.sequence, 'waiting', $6
 	FROM news n JOIN subscribers s ON s.tenant_id = $1 AND s.active AND (s.types = '{}' OR n.type = ANY (s.types))
 	RETURNING subscriber_id
 ), woken AS (
