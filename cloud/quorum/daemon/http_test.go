@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -164,4 +166,26 @@ func TestHealth(t *testing.T) {
 	require.NoError(t, r.journal.Close())
 	status, _ = call(t, http.MethodGet, server.URL+"/healthz", nil, "")
 	require.Equal(t, 503, status)
+}
+
+// TestLongCommandOutlastsTheReadTimeout: the time a client has to send its
+// request is not the time a command may take.
+func TestLongCommandOutlastsTheReadTimeout(t *testing.T) {
+	r := newRig(t)
+	const limit = 100 * time.Millisecond
+	r.exec.do = func(ctx context.Context, _ Job) (string, error) {
+		select {
+		case <-time.After(4 * limit):
+			return "long", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	server := httptest.NewUnstartedServer(r.Handler(nil))
+	server.Config.ReadTimeout = limit
+	server.Start()
+	defer server.Close()
+	a, err := quorum.Client{}.Send(t.Context(), server.URL, r.batch(t, 2)[0])
+	require.NoError(t, err)
+	require.Equal(t, "long", a.Output)
 }
