@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,7 +13,9 @@ import (
 
 // BudgetLimits are what a provider lets one account ask.
 type BudgetLimits struct {
-	// PerMinute and PerHour are requests in any window of that length.
+	// PerMinute and PerHour are requests in any window of that length. An account
+	// whose answers tell another hourly limit has that one, and a minute's in
+	// proportion.
 	PerMinute int
 	PerHour   int
 	// InteractiveShare is the part of both that background work leaves to
@@ -26,15 +27,18 @@ type BudgetLimits struct {
 // kept for callers.
 var DefaultBudgetLimits = BudgetLimits{PerMinute: 250, PerHour: 5000, InteractiveShare: 0.2}
 
-// Budget spends the allowances of provider accounts. There is one bucket of
-// tokens per account, a row that every process takes from, so that together
-// they stay below the limits and the provider never has to refuse.
+// Budget spends the allowances of provider accounts. Each account is one row
+// that every process takes from, so that together they stay below the limits
+// and the provider never has to refuse.
 //
-// Size and rate of the bucket are the ones with which no minute and no hour can
-// exceed its limit: size + 60s*rate = PerMinute and size + 3600s*rate = PerHour.
-// What the provider's headers say counts more: its own hourly limit replaces
-// PerHour, what it says is left bounds what others have spent with the same
-// token, and a pause stops everybody on the account.
+//   - The minute is a bucket of PerMinute/2 tokens that grows by PerMinute/2 in
+//     a minute: no minute sees more than PerMinute.
+//   - The hour is what the provider's last answer said is left, less what was
+//     taken since. Nothing grows back before the reset that it named, when its
+//     oldest request leaves the window; then it does by PerHour in an hour until
+//     the next answer tells. Below a half the bucket grows slower, so that the
+//     hour's second half still lasts for the rest of the hour.
+//   - A pause that the provider asks for stops everybody on the account.
 //
 // Fairness: a refused request is told to come back one refill later than the
 // one refused before it, so waiting work is served about in the order in which
@@ -45,9 +49,7 @@ var DefaultBudgetLimits = BudgetLimits{PerMinute: 250, PerHour: 5000, Interactiv
 type Budget struct {
 	s      *Store
 	limits BudgetLimits
-	now    *func() time.Time
-	// told are the hourly limits last reported, by account.
-	told sync.Map
+	now    func() time.Time
 }
 
 var _ cloud.Budget = (*Budget)(nil)
@@ -58,15 +60,16 @@ func (s *Store) Budget(limits BudgetLimits) *Budget { return &Budget{s: s, limit
 
 // WithNow replaces the clock, for tests.
 func (b *Budget) WithNow(now func() time.Time) *Budget {
-	b.now = &now
+	b.now = now
 	return b
 }
 
+// clock is nil for the database's own time.
 func (b *Budget) clock() *time.Time {
 	if b.now == nil {
 		return nil
 	}
-	t := (*b.now)()
+	t := b.now()
 	return &t
 }
 
@@ -78,30 +81,40 @@ const (
 	reportTimeout = 2 * time.Second
 )
 
-// takeToken is one statement. b is the bucket as of now, locked, so that of two
-// takers the second sees what the first left; wait is how long until one more
-// request fits, by the tokens, by the provider's hour and by its pause.
+// takeToken is one statement: account, now, PerMinute, PerHour, share kept. The
+// row is locked as it is read, so that of two takers the second sees what the
+// first left. wait is how long until one more request fits: by the tokens, by
+// the hour, by the pause. The smallest bucket has two tokens, and a hundredth of
+// the hour, at most ten, is left for requests that the provider's last answer
+// did not count yet.
 const takeToken = `
 WITH locked AS (
 	SELECT *, coalesce($2::timestamptz, clock_timestamp()) AS at, coalesce(hour_limit, $4)::float8 AS per_hour
 	FROM account_budget WHERE account_id = $1 FOR UPDATE
+), hour AS (
+	SELECT *, $3 * per_hour / $4 AS per_minute,
+		least(per_hour, hour_left + greatest(0, extract(epoch FROM at - hour_reset))::float8 * per_hour / 3600) AS hour_now,
+		least($5 * per_hour, per_hour - 1) + least(10, per_hour / 100) AS hour_kept
+	FROM locked
 ), paced AS (
-	SELECT *, CASE WHEN per_hour > $3 THEN (per_hour - $3) / 3540 ELSE per_hour / 7200 END AS rate FROM locked
-), sized AS (
-	SELECT *, CASE WHEN per_hour > $3 THEN $3 - 60 * rate ELSE per_hour / 2 END AS size,
-		greatest(0, extract(epoch FROM at - refilled_at))::float8 * rate AS grown FROM paced
+	SELECT *, greatest(per_minute / 2, 2) AS size,
+		CASE WHEN hour_now > per_hour / 2 THEN per_minute / 120 ELSE least(per_minute / 120, per_hour / 4800) END AS rate
+	FROM hour
+), grown AS (
+	SELECT *, greatest(0, extract(epoch FROM at - refilled_at))::float8 * rate AS growth, least($5 * size, size - 1) AS kept FROM paced
 ), filled AS (
-	SELECT *, least(size, tokens + grown) AS level, greatest(0, queued - grown) AS queue, $5 * size AS kept FROM sized
+	SELECT *, least(size, tokens + growth) AS level, greatest(0, queued - growth) AS queue FROM grown
 ), judged AS (
-	SELECT *, greatest(
-		CASE WHEN level - kept < 1 THEN (1 + kept - level + CASE WHEN $5::float8 > 0 THEN queue ELSE 0 END) / rate ELSE 0 END,
-		CASE WHEN hour_reset > at AND hour_left - $5 * per_hour < 1 THEN extract(epoch FROM hour_reset - at) ELSE 0 END,
-		extract(epoch FROM paused_until - at), 0)::float8 AS wait FROM filled
+	SELECT *, greatest(0,
+		CASE WHEN level - kept < 1 THEN (1 + kept - level + CASE WHEN $5 > 0 THEN queue ELSE 0 END) / rate END,
+		CASE WHEN hour_now - hour_kept < 1 THEN (1 + hour_kept - hour_now) * 3600 / per_hour + greatest(0, extract(epoch FROM hour_reset - at)) END,
+		extract(epoch FROM paused_until - at))::float8 AS wait
+	FROM filled
 )
-UPDATE account_budget a SET refilled_at = j.at,
-	tokens = CASE WHEN j.wait > 0 THEN j.level ELSE j.level - 1 END,
-	hour_left = CASE WHEN j.wait > 0 THEN a.hour_left ELSE a.hour_left - 1 END,
-	queued = CASE WHEN j.wait > 0 AND $5::float8 > 0 THEN j.queue + 1 ELSE j.queue END
+UPDATE account_budget a SET refilled_at = j.at, hour_reset = greatest(a.hour_reset, j.at),
+	tokens = j.level - CASE WHEN j.wait > 0 THEN 0 ELSE 1 END,
+	hour_left = j.hour_now - CASE WHEN j.wait > 0 THEN 0 ELSE 1 END,
+	queued = j.queue + CASE WHEN j.wait > 0 AND $5 > 0 THEN 1 ELSE 0 END
 FROM judged j WHERE a.account_id = j.account_id RETURNING j.wait`
 
 // Take spends one request of an account, see cloud.Budget.
@@ -112,7 +125,8 @@ func (b *Budget) Take(ctx context.Context, account string) error {
 	}
 	for range 2 {
 		var wait float64
-		err := b.s.pool.QueryRow(ctx, takeToken, account, b.clock(), float64(b.limits.PerMinute), b.limits.PerHour, kept).Scan(&wait)
+		err := b.s.pool.QueryRow(ctx, takeToken, account, b.clock(),
+			float64(b.limits.PerMinute), float64(b.limits.PerHour), kept).Scan(&wait)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			err = b.open(ctx, account)
@@ -135,10 +149,12 @@ func (b *Budget) refuse(message string, wait float64, err error) *cloud.Provider
 	}
 }
 
-// open makes a full bucket for an account that has none.
+// open makes the row of an account that was never asked: a full bucket, and a
+// full hour from now on.
 func (b *Budget) open(ctx context.Context, account string) error {
-	_, err := b.s.pool.Exec(ctx, `INSERT INTO account_budget (account_id, tokens, refilled_at)
-		VALUES ($1, $2, coalesce($3::timestamptz, clock_timestamp())) ON CONFLICT DO NOTHING`, account, float64(b.limits.PerMinute), b.clock())
+	_, err := b.s.pool.Exec(ctx, `INSERT INTO account_budget (account_id, tokens, refilled_at, hour_left, hour_reset)
+		SELECT $1, $2, at, $3, at + interval '1 hour' FROM (SELECT coalesce($4::timestamptz, clock_timestamp()) AS at) now
+		ON CONFLICT DO NOTHING`, account, float64(b.limits.PerMinute), float64(b.limits.PerHour), b.clock())
 	return err
 }
 
@@ -147,18 +163,14 @@ func (b *Budget) open(ctx context.Context, account string) error {
 const reportHeaders = `
 UPDATE account_budget SET
 	hour_limit = CASE WHEN $3 > 0 THEN $3 ELSE hour_limit END,
-	hour_left = CASE WHEN $3 <= 0 THEN hour_left WHEN hour_reset = $5 THEN least(hour_left, $4) ELSE $4 END,
-	hour_reset = CASE WHEN $3 > 0 THEN $5 ELSE hour_reset END,
+	hour_left = CASE WHEN $3 <= 0 THEN hour_left WHEN hour_reset = $5 AND hour_limit = $3 THEN least(hour_left, $4) ELSE $4 END,
+	hour_reset = CASE WHEN $3 > 0 THEN coalesce($5, $2, clock_timestamp()) ELSE hour_reset END,
 	paused_until = CASE WHEN $6::interval > '0' THEN greatest(paused_until, coalesce($2::timestamptz, clock_timestamp()) + $6::interval) ELSE paused_until END
 WHERE account_id = $1`
 
-// Report tells what the provider's answer said, see cloud.Budget. While more
-// than half of the hour is left it writes nothing. A report that is lost is
-// made good by the next answer's.
+// Report tells what the provider's answer said, see cloud.Budget. One that is
+// lost is made good by the next answer's.
 func (b *Budget) Report(ctx context.Context, account string, limit, remaining int, reset time.Time, pause time.Duration) {
-	if known, ok := b.told.Swap(account, limit); ok && known == limit && remaining*2 > limit && pause <= 0 {
-		return
-	}
 	// The answer counts even if whoever asked has gone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
@@ -166,7 +178,5 @@ func (b *Budget) Report(ctx context.Context, account string, limit, remaining in
 	if !reset.IsZero() {
 		until = &reset
 	}
-	if _, err := b.s.pool.Exec(ctx, reportHeaders, account, b.clock(), limit, remaining, until, pause); err != nil {
-		b.told.Delete(account)
-	}
+	_, _ = b.s.pool.Exec(ctx, reportHeaders, account, b.clock(), limit, remaining, until, pause)
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,41 +39,61 @@ func drain(t *testing.T, ctx context.Context, b *postgres.Budget, account string
 	}
 }
 
-func TestBudgetStaysBelowBothLimits(t *testing.T) {
+// provider counts as the real one does: every request of the last minute and of
+// the last hour, whoever sent it.
+type provider struct {
+	minute, hour int
+	sent         []time.Time
+}
+
+func (p *provider) within(now time.Time, d time.Duration) []time.Time {
+	i := sort.Search(len(p.sent), func(i int) bool { return p.sent[i].After(now.Add(-d)) })
+	return p.sent[i:]
+}
+
+// answer is false for a 429; else what the headers say.
+func (p *provider) answer(now time.Time) (remaining int, reset time.Time, ok bool) {
+	hour := p.within(now, time.Hour)
+	if len(hour) >= p.hour || len(p.within(now, time.Minute)) >= p.minute {
+		return 0, time.Time{}, false
+	}
+	p.sent = append(p.sent, now)
+	hour = p.within(now, time.Hour)
+	return p.hour - len(hour), hour[0].Add(time.Hour), true
+}
+
+func TestTheProviderNeverHasToRefuse(t *testing.T) {
 	t.Parallel()
 	ctx := cloud.Interactive(context.Background())
-	c := noon()
-	limits := postgres.BudgetLimits{PerMinute: 20, PerHour: 300}
-	b := pgtest.Open(t).Budget(limits).WithNow(c.now)
-	var times []time.Time
-	for range 2 * 3600 / 5 {
-		n, _ := drain(t, ctx, b, "a")
-		for range n {
-			times = append(times, c.now())
-		}
-		move(c, 5*time.Second)
-	}
-	for i, from := range times {
-		minute, hour := 0, 0
-		for _, at := range times[i:] {
-			if at.Before(from.Add(time.Minute)) {
-				minute++
+	for name, other := range map[string]int{"alone": 0, "with others on the same token": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := noon()
+			b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 20, PerHour: 400}).WithNow(c.now)
+			p := &provider{minute: 20 + other, hour: 400}
+			served := 0
+			for step := range 3 * 3600 / 10 {
+				if other > 0 && step%6 == 0 {
+					_, _, _ = p.answer(c.now())
+				}
+				for b.Take(ctx, "a") == nil {
+					remaining, reset, ok := p.answer(c.now())
+					require.True(t, ok, "refused at %s", c.now())
+					b.Report(ctx, "a", p.hour, remaining, reset, 0)
+					served++
+				}
+				move(c, 10*time.Second)
 			}
-			if at.Before(from.Add(time.Hour)) {
-				hour++
-			}
-		}
-		require.LessOrEqual(t, minute, limits.PerMinute)
-		require.LessOrEqual(t, hour, limits.PerHour)
+			require.Greater(t, served, 3*400*3/4-other*60, "and most of it is used")
+		})
 	}
-	require.Greater(t, len(times), 550, "and uses what it may")
 }
 
 func TestBudgetIsOneForAllProcesses(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	c := noon()
-	limits := postgres.BudgetLimits{PerMinute: 60, PerHour: 60 + 3540} // a size of 0 extra: 1 a second
+	limits := postgres.BudgetLimits{PerMinute: 80, PerHour: 5000}
 	stores := []*postgres.Store{db.Store, db.Another()}
 	var given atomic.Int64
 	var wg sync.WaitGroup
@@ -87,20 +108,6 @@ func TestBudgetIsOneForAllProcesses(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Zero(t, given.Load(), "size is PerMinute - 60s*rate: nothing to burst with")
-
-	limits = postgres.BudgetLimits{PerMinute: 100, PerHour: 100 + 3540}
-	for i := range 8 {
-		b := stores[i%2].Budget(limits).WithNow(c.now)
-		wg.Go(func() {
-			for range 20 {
-				if b.Take(context.Background(), "b") == nil {
-					given.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
 	require.EqualValues(t, 40, given.Load(), "exactly the bucket, however many take at once")
 }
 
@@ -108,23 +115,29 @@ func TestBudgetKeepsAShareForCallers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := noon()
-	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 160, PerHour: 160 + 3540, InteractiveShare: 0.2}).WithNow(c.now)
+	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 200, PerHour: 5000, InteractiveShare: 0.2}).WithNow(c.now)
 	n, _ := drain(t, ctx, b, "a")
 	require.Equal(t, 80, n)
 	n, _ = drain(t, cloud.Interactive(ctx), b, "a")
 	require.Equal(t, 20, n, "background work left a fifth of the hundred")
 	n, _ = drain(t, ctx, b, "b")
 	require.Equal(t, 80, n, "another account has its own")
+
+	b.Report(ctx, "a", 5000, 1000, c.now().Add(time.Hour), 0)
+	move(c, time.Minute)
+	n, _ = drain(t, ctx, b, "a")
+	require.Zero(t, n, "of the hour too")
+	require.NoError(t, b.Take(cloud.Interactive(ctx), "a"))
 }
 
 func TestRefusedWorkComesBackInItsOrder(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := noon()
-	// A bucket of ten, of which background work may have five; one more a second.
-	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 70, PerHour: 70 + 3540, InteractiveShare: 0.5}).WithNow(c.now)
+	// A bucket of sixty, of which background work may have half; one more a second.
+	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 120, PerHour: 5000, InteractiveShare: 0.5}).WithNow(c.now)
 	n, first := drain(t, ctx, b, "a")
-	require.Equal(t, 5, n)
+	require.Equal(t, 30, n)
 	require.Equal(t, time.Second, first.RetryAfter.Round(time.Millisecond))
 	for i := range 5 {
 		_, p := drain(t, ctx, b, "a")
@@ -143,16 +156,17 @@ func TestProviderHeadersCountMore(t *testing.T) {
 	c := noon()
 	b := pgtest.Open(t).Budget(postgres.DefaultBudgetLimits).WithNow(c.now)
 	require.NoError(t, b.Take(ctx, "a"))
-	reset := c.now().Add(15 * time.Minute)
-	b.Report(ctx, "a", 5000, 3, reset, 0)
-	b.Report(ctx, "a", 5000, 9, reset, 0) // an older answer that arrives late
+	reset := c.now().Add(5 * time.Minute)
+	b.Report(ctx, "a", 5000, 13, reset, 0)
+	b.Report(ctx, "a", 5000, 19, reset, 0) // an older answer that arrives late
 	n, p := drain(t, ctx, b, "a")
 	require.Equal(t, 3, n, "others spend the same token's allowance")
-	require.Equal(t, maxWait(15*time.Minute), p.RetryAfter)
-	move(c, 15*time.Minute+time.Second)
+	require.Greater(t, p.RetryAfter, 5*time.Minute)
+	require.Less(t, p.RetryAfter, 5*time.Minute+2*time.Second)
+	move(c, p.RetryAfter)
 	require.NoError(t, b.Take(ctx, "a"))
 
-	b.Report(ctx, "a", 5000, 4000, reset, 29*time.Second)
+	b.Report(ctx, "a", 5000, 4000, c.now(), 29*time.Second)
 	_, p = drain(t, ctx, b, "a")
 	require.Equal(t, 29*time.Second, p.RetryAfter.Round(time.Second))
 	require.NoError(t, b.Take(ctx, "b"), "a pause is one account's")
@@ -160,17 +174,22 @@ func TestProviderHeadersCountMore(t *testing.T) {
 	require.NoError(t, b.Take(ctx, "a"))
 }
 
-func maxWait(d time.Duration) time.Duration { return min(d, 10*time.Minute) }
-
 func TestProvidersOwnLimitReplacesOurs(t *testing.T) {
 	t.Parallel()
 	ctx := cloud.Interactive(context.Background())
 	c := noon()
 	b := pgtest.Open(t).Budget(postgres.DefaultBudgetLimits).WithNow(c.now)
-	require.NoError(t, b.Take(ctx, "a"))
-	b.Report(ctx, "a", 60, 59, c.now().Add(time.Hour), 0)
-	n, _ := drain(t, ctx, b, "a")
-	require.Equal(t, 30, n, "half of sixty at once, the rest over the hour")
+	for account, want := range map[string]int{"small": 2, "large": 1250} {
+		require.NoError(t, b.Take(ctx, account))
+		limit := 50_000
+		if account == "small" {
+			limit = 40
+		}
+		b.Report(ctx, account, limit, limit-1, c.now().Add(time.Hour), 0)
+		move(c, time.Hour)
+		n, _ := drain(t, ctx, b, account)
+		require.Equal(t, want, n, account)
+	}
 }
 
 func TestBudgetWithoutDatabaseSpendsNothing(t *testing.T) {

@@ -47,6 +47,8 @@ CREATE TABLE provider_questions (
 );
 CREATE INDEX audit_tenant ON audit (tenant_id, id);
 
--- hour_limit is the provider's own word for its hourly limit; queued is how
--- many refused requests are to come back, fading as tokens grow.
-ALTER TABLE account_budget ADD COLUMN hour_limit bigint, ADD COLUMN queued double precision NOT NULL DEFAULT 0;
+-- hour_left is what is left of the provider's hour, hour_limit the hour's size in
+-- the provider's own words; from hour_reset on it grows back. queued is how many
+-- refused requests are to come back, fading as tokens grow.
+ALTER TABLE account_budget ALTER COLUMN hour_left TYPE double precision,
+    ADD COLUMN hour_limit bigint, ADD COLUMN queued double precision NOT NULL DEFAULT 0;
