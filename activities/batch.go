@@ -126,6 +126,7 @@ func (a *BatchActivities) dispatch(ctx context.Context, id string) (cloud.Next, 
 	if err != nil {
 		return cloud.Next{}, err
 	}
+	approvals = standing(policy, statement, approvals, a.Now())
 	if b.Threshold > 0 {
 		if approvers, err := quorum.VerifyApprovals(policy, statement, approvals, a.Now()); err != nil {
 			if err := a.Records.ChangeBatch(ctx, id, cloud.ActorReconciler, func(b *cloud.Batch) *cloud.BatchChange {
@@ -148,6 +149,18 @@ func (a *BatchActivities) dispatch(ctx context.Context, id string) (cloud.Next, 
 		return cloud.Next{}, err
 	}
 	return a.finish(ctx, id)
+}
+
+// standing are the approvals that still hold: one by a key that was revoked
+// since would make a daemon refuse the whole set.
+func standing(policy quorum.Policy, statement quorum.Statement, all []quorum.Approval, now time.Time) []quorum.Approval {
+	var out []quorum.Approval
+	for _, approval := range all {
+		if quorum.VerifyApproval(policy, statement, approval, now) == nil {
+			out = append(out, approval)
+		}
+	}
+	return out
 }
 
 // finish completes a batch that has no open command left.

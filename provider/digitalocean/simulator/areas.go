@@ -7,6 +7,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/database"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/storage"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/uptime"
 )
 
 // areas lists what the simulator serves; a test holds it equal to the folders.
@@ -17,5 +18,6 @@ func areas() []core.Area {
 		certificates.Area(),
 		database.Area(),
 		storage.Area(),
+		uptime.Area(),
 	}
 }
