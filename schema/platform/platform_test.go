@@ -2,7 +2,6 @@ package platform_test
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,7 +115,7 @@ func TestNoObjectAtAll(t *testing.T) {
 	for _, text := range []string{"", "[]", "a: [", "null", "x"} {
 		_, err := platform.Parse([]byte(text))
 		var invalid *platform.Invalid
-		require.True(t, errors.As(err, &invalid), text)
+		require.ErrorAs(t, err, &invalid, text)
 	}
 }
 

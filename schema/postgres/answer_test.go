@@ -23,8 +23,12 @@ func TestOneAnswerForAllProcesses(t *testing.T) {
 	stores := []*postgres.Store{db.Store, db.Another(postgres.WithClock(c.now))}
 	var asked atomic.Int64
 	release := make(chan struct{})
-	fetch := func(context.Context) (any, error) {
-		<-release
+	fetch := func(ctx context.Context) (any, error) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 		return map[string]int64{"n": asked.Add(1)}, nil
 	}
 	var wg sync.WaitGroup

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -23,7 +22,7 @@ func move(c *clock, d time.Duration) { c.set(c.now().Add(d)) }
 
 // drain takes until the budget refuses and returns how many it gave and what it
 // said then.
-func drain(t *testing.T, ctx context.Context, b *postgres.Budget, account string) (int, *cloud.ProviderError) {
+func drain(ctx context.Context, t *testing.T, b *postgres.Budget, account string) (int, *cloud.ProviderError) {
 	t.Helper()
 	for n := 0; ; n++ {
 		err := b.Take(ctx, account)
@@ -116,16 +115,16 @@ func TestBudgetKeepsAShareForCallers(t *testing.T) {
 	ctx := context.Background()
 	c := noon()
 	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 200, PerHour: 5000, InteractiveShare: 0.2}).WithNow(c.now)
-	n, _ := drain(t, ctx, b, "a")
+	n, _ := drain(ctx, t, b, "a")
 	require.Equal(t, 80, n)
-	n, _ = drain(t, cloud.Interactive(ctx), b, "a")
+	n, _ = drain(cloud.Interactive(ctx), t, b, "a")
 	require.Equal(t, 20, n, "background work left a fifth of the hundred")
-	n, _ = drain(t, ctx, b, "b")
+	n, _ = drain(ctx, t, b, "b")
 	require.Equal(t, 80, n, "another account has its own")
 
 	b.Report(ctx, "a", 5000, 1000, c.now().Add(time.Hour), 0)
 	move(c, time.Minute)
-	n, _ = drain(t, ctx, b, "a")
+	n, _ = drain(ctx, t, b, "a")
 	require.Zero(t, n, "of the hour too")
 	require.NoError(t, b.Take(cloud.Interactive(ctx), "a"))
 }
@@ -136,16 +135,16 @@ func TestRefusedWorkComesBackInItsOrder(t *testing.T) {
 	c := noon()
 	// A bucket of sixty, of which background work may have half; one more a second.
 	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 120, PerHour: 5000, InteractiveShare: 0.5}).WithNow(c.now)
-	n, first := drain(t, ctx, b, "a")
+	n, first := drain(ctx, t, b, "a")
 	require.Equal(t, 30, n)
 	require.Equal(t, time.Second, first.RetryAfter.Round(time.Millisecond))
 	for i := range 5 {
-		_, p := drain(t, ctx, b, "a")
+		_, p := drain(ctx, t, b, "a")
 		require.Equal(t, time.Duration(i+2)*time.Second, p.RetryAfter.Round(time.Millisecond), "each a second after the one before")
 	}
 	move(c, time.Second)
 	require.NoError(t, b.Take(ctx, "a"), "the first comes back and is served")
-	_, p := drain(t, ctx, b, "a")
+	_, p := drain(ctx, t, b, "a")
 	require.Equal(t, 6*time.Second, p.RetryAfter.Round(time.Millisecond), "a newcomer is behind the five that wait")
 	require.NoError(t, b.Take(cloud.Interactive(ctx), "a"), "a caller waits behind nobody")
 }
@@ -159,7 +158,7 @@ func TestProviderHeadersCountMore(t *testing.T) {
 	reset := c.now().Add(5 * time.Minute)
 	b.Report(ctx, "a", 5000, 13, reset, 0)
 	b.Report(ctx, "a", 5000, 19, reset, 0) // an older answer that arrives late
-	n, p := drain(t, ctx, b, "a")
+	n, p := drain(ctx, t, b, "a")
 	require.Equal(t, 3, n, "others spend the same token's allowance")
 	require.Greater(t, p.RetryAfter, 5*time.Minute)
 	require.Less(t, p.RetryAfter, 5*time.Minute+2*time.Second)
@@ -167,7 +166,7 @@ func TestProviderHeadersCountMore(t *testing.T) {
 	require.NoError(t, b.Take(ctx, "a"))
 
 	b.Report(ctx, "a", 5000, 4000, c.now(), 29*time.Second)
-	_, p = drain(t, ctx, b, "a")
+	_, p = drain(ctx, t, b, "a")
 	require.Equal(t, 29*time.Second, p.RetryAfter.Round(time.Second))
 	require.NoError(t, b.Take(ctx, "b"), "a pause is one account's")
 	move(c, 30*time.Second)
@@ -187,7 +186,7 @@ func TestProvidersOwnLimitReplacesOurs(t *testing.T) {
 		}
 		b.Report(ctx, account, limit, limit-1, c.now().Add(time.Hour), 0)
 		move(c, time.Hour)
-		n, _ := drain(t, ctx, b, account)
+		n, _ := drain(ctx, t, b, account)
 		require.Equal(t, want, n, account)
 	}
 }
@@ -202,5 +201,5 @@ func TestBudgetWithoutDatabaseSpendsNothing(t *testing.T) {
 	var p *cloud.ProviderError
 	require.ErrorAs(t, err, &p)
 	require.Equal(t, cloud.ClassThrottled, p.Class, "the request was not sent")
-	require.True(t, errors.Is(err, context.Canceled))
+	require.ErrorIs(t, err, context.Canceled)
 }

@@ -17,6 +17,7 @@ import (
 // used is a platform with one live cluster of acme on its own pool, in a
 // project, that names an instance and a network.
 func used(t *testing.T) (*pgtest.DB, *cloud.Resource) {
+	t.Helper()
 	db := pgtest.New(t)
 	apply(t, db.Store)
 	r := db.Create(pgtest.Request(pgtest.KindCluster, "main",
