@@ -4,6 +4,8 @@ import (
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/database"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/observability"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/storage"
 )
 
 // kinds is every kind, in the order that callers see. a is nil when only
@@ -12,20 +14,30 @@ func kinds(a *doapi.Account) []cloud.Kind {
 	return []cloud.Kind{
 		database.Cluster(a, database.PG),
 		database.User(a, database.PG),
+		database.DB(a, database.PG),
+		database.Pool(a, database.PG),
+		database.Replica(a, database.PG),
 		database.Firewall(a, database.PG),
 		database.Cluster(a, database.MySQL),
 		database.User(a, database.MySQL),
+		database.DB(a, database.MySQL),
+		database.Replica(a, database.MySQL),
 		database.Firewall(a, database.MySQL),
 		database.Cluster(a, database.Valkey),
 		database.Firewall(a, database.Valkey),
 		database.Cluster(a, database.MongoDB),
 		database.User(a, database.MongoDB),
+		database.DB(a, database.MongoDB),
 		database.Firewall(a, database.MongoDB),
 		database.Cluster(a, database.Kafka),
 		database.User(a, database.Kafka),
+		database.Topic(a, database.Kafka),
 		database.Firewall(a, database.Kafka),
 		database.Cluster(a, database.OpenSearch),
 		database.User(a, database.OpenSearch),
 		database.Firewall(a, database.OpenSearch),
+		storage.Volume(a),
+		observability.Check(a),
+		observability.Alert(a),
 	}
 }

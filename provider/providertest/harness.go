@@ -23,6 +23,8 @@ type Harness struct {
 	// Siblings are created in the same parent before the subject (a pool's
 	// database and user).
 	Siblings []Sibling
+	// Async: a create may be accepted by an answer that holds no object.
+	Async bool
 	// Networks, Instances and Secrets are what the spec refers to.
 	Networks  map[string]cloud.NetworkRef
 	Instances map[string]string

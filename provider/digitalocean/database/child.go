@@ -30,6 +30,16 @@ func childName(r cloud.Request) string {
 	return r.Spec.String("name")
 }
 
+// named is what all of them show: the name, which is the identity and the id.
+func (k *child) named(name string) *cloud.Observed {
+	o := &cloud.Observed{
+		ProviderID: name, Name: name, Phase: cloud.PhaseReady,
+		Spec: cloud.Spec{"name": name}, Outputs: map[string]any{"name": name},
+	}
+	o.Identity = k.Manifest().IdentityOf(o.Spec)
+	return o
+}
+
 // read gets one object of the cluster into out.
 func (k *child) read(ctx context.Context, r cloud.Request, out any) error {
 	parent, err := k.ParentID(doapi.Look, r.Parent)
@@ -72,7 +82,7 @@ func (k *child) Delete(ctx context.Context, r cloud.Request) error {
 // list reads the objects of one cluster, or of all clusters of the engine. In
 // the latter, a cluster that has no such list (422) or went away has none; in
 // the former that would count as absence, so it is an error.
-func list[T any](ctx context.Context, k *child, s cloud.Scope, see func(item *T, parent string) *cloud.Observed) ([]*cloud.Observed, error) {
+func list[T any](ctx context.Context, k *child, s cloud.Scope, see func(item *T, parent *cloud.ParentRef) *cloud.Observed) ([]*cloud.Observed, error) {
 	parents, err := k.parents(ctx, s)
 	if err != nil {
 		return nil, err
@@ -90,7 +100,7 @@ func list[T any](ctx context.Context, k *child, s cloud.Scope, see func(item *T,
 			if s.Limit > 0 && len(out) == s.Limit {
 				return out, nil
 			}
-			out = append(out, see(&items[i], parent))
+			out = append(out, see(&items[i], s.Parent))
 		}
 	}
 	return out, nil

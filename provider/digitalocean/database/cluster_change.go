@@ -77,11 +77,15 @@ func sendMigrate(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Obse
 	return err
 }
 
-// sendResize always carries size and nodes, as the provider wants; storage only
+func sendResize(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Observed) error {
+	return resize(ctx, k.Account, r, o, wantedInt(r.Spec, o.Spec, "num_nodes"))
+}
+
+// resize always carries size and nodes, as the provider wants; storage only
 // when it is what shall change: a repeated older value may be below the base of
 // the new size.
-func sendResize(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Observed) error {
-	in := &godo.DatabaseResizeRequest{SizeSlug: r.Spec.String("size"), NumNodes: int(wantedInt(r.Spec, o.Spec, "num_nodes"))}
+func resize(ctx context.Context, a *doapi.Account, r cloud.Request, o *cloud.Observed, nodes int64) error {
+	in := &godo.DatabaseResizeRequest{SizeSlug: r.Spec.String("size"), NumNodes: int(nodes)}
 	if in.SizeSlug == "" {
 		in.SizeSlug = o.Spec.String("size")
 	}
@@ -89,7 +93,7 @@ func sendResize(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Obser
 		storage, _ := r.Spec.Int("storage_size_mib")
 		in.StorageSizeMib = uint64(max(storage, 0))
 	}
-	_, err := k.API.Databases.Resize(ctx, o.ProviderID, in)
+	_, err := a.API.Databases.Resize(ctx, o.ProviderID, in)
 	return err
 }
 
@@ -129,14 +133,18 @@ func sendAutoscale(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Ob
 	return err
 }
 
-// sendCNAMEs is raw because godo drops an empty list, which is how all are removed.
 func sendCNAMEs(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Observed) error {
+	return putCNAMEs(ctx, k.Account, r, o)
+}
+
+// putCNAMEs is raw because godo drops an empty list, which is how all are removed.
+func putCNAMEs(ctx context.Context, a *doapi.Account, r cloud.Request, o *cloud.Observed) error {
 	names := r.Spec.Strings("service_cnames")
 	if names == nil {
 		names = []string{}
 	}
 	in := map[string]any{"do_settings": map[string]any{"service_cnames": names}}
-	return k.Call(ctx, http.MethodPut, doapi.Path("v2", "databases", o.ProviderID, "do_settings"), in, nil)
+	return a.Call(ctx, http.MethodPut, doapi.Path("v2", "databases", o.ProviderID, "do_settings"), in, nil)
 }
 
 func sendEviction(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Observed) error {

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/digitalocean/godo"
 
@@ -154,13 +155,13 @@ func (k *cluster) readSettings(ctx context.Context, r cloud.Request, o *cloud.Ob
 	}
 	if r.Spec["config"] != nil {
 		var answer struct {
-			Config cloud.Spec `json:"config"`
+			Config json.RawMessage `json:"config"`
 		}
 		if err := k.Get(ctx, doapi.Path("v2", "databases", o.ProviderID, "config"), &answer); err != nil {
 			return k.Fail(doapi.Look, r, err)
 		}
-		if answer.Config != nil {
-			o.Spec["config"] = map[string]any(answer.Config)
+		if config := exactObject(answer.Config); config != nil {
+			o.Spec["config"] = map[string]any(config)
 		}
 	}
 	return nil

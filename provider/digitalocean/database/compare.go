@@ -146,13 +146,20 @@ func (k *cluster) NormaliseSpec(s cloud.Spec) cloud.Spec {
 
 // CheckSpec refuses what the schema cannot tell.
 func (k *cluster) CheckSpec(s cloud.Spec) error {
-	if s["network"] != nil && s["private_network_uuid"] != nil {
-		return cloud.InvalidField("network and private_network_uuid name the same thing; give one", "spec.network", "spec.private_network_uuid")
+	if err := oneNetwork(s); err != nil {
+		return err
 	}
 	for _, t := range s.Strings("tags") {
 		if len(doapi.Foreign([]string{t})) == 0 {
 			return cloud.InvalidField("tags that begin with better-compute- are ours", "spec.tags")
 		}
+	}
+	return nil
+}
+
+func oneNetwork(s cloud.Spec) error {
+	if s["network"] != nil && s["private_network_uuid"] != nil {
+		return cloud.InvalidField("network and private_network_uuid name the same thing; give one", "spec.network", "spec.private_network_uuid")
 	}
 	return nil
 }

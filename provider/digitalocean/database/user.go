@@ -79,12 +79,8 @@ func (k *user) Observe(ctx context.Context, r cloud.Request) (*cloud.Observed, e
 }
 
 func (k *user) observed(u *wireUser, p *cloud.ParentRef) *cloud.Observed {
-	o := &cloud.Observed{
-		ProviderID: u.Name, Name: u.Name, Phase: cloud.PhaseReady,
-		Spec:    cloud.Spec{"name": u.Name},
-		Outputs: map[string]any{"name": u.Name, "role": u.Role},
-	}
-	o.Identity = k.Manifest().IdentityOf(o.Spec)
+	o := k.named(u.Name)
+	o.Outputs["role"] = u.Role
 	if u.Settings != nil {
 		o.Spec["settings"] = u.Settings
 	}
@@ -190,7 +186,7 @@ func (k *user) RecoverSecrets(ctx context.Context, r cloud.Request, o *cloud.Obs
 
 // List returns the users of a cluster, or of every cluster of the engine.
 func (k *user) List(ctx context.Context, s cloud.Scope) ([]*cloud.Observed, error) {
-	return list(ctx, &k.child, s, func(u *wireUser, _ string) *cloud.Observed { return k.observed(u, s.Parent) })
+	return list(ctx, &k.child, s, func(u *wireUser, p *cloud.ParentRef) *cloud.Observed { return k.observed(u, p) })
 }
 
 func (k *user) noteSettings(r cloud.Request) {

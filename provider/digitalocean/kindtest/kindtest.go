@@ -42,6 +42,7 @@ type Case struct {
 	Updates    []cloud.Spec
 	NotUpdated map[string]string
 	Siblings   []providertest.Sibling
+	Async      bool
 	Networks   map[string]cloud.NetworkRef
 	Instances  map[string]string
 	Secrets    map[string]cloud.Secret
@@ -56,7 +57,7 @@ func Run(t *testing.T, c Case) {
 	providertest.Run(t, providertest.Harness{
 		Start: func(t *testing.T) providertest.Backend { return start(t, c) },
 		Kind:  c.Kind, Spec: c.Spec, ParentSpec: c.ParentSpec, Updates: c.Updates, NotUpdated: c.NotUpdated,
-		Siblings: c.Siblings, Networks: c.Networks, Instances: c.Instances, Secrets: c.Secrets,
+		Siblings: c.Siblings, Async: c.Async, Networks: c.Networks, Instances: c.Instances, Secrets: c.Secrets,
 		Vary: c.Vary, Many: c.Many, Patience: c.Patience,
 	})
 }
