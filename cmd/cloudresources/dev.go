@@ -1,8 +1,9 @@
+//go:build unix
+
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -69,17 +70,12 @@ func dev(ctx context.Context, dir string, out io.Writer) error {
 		local.stop()
 		say("stopped; the state is kept in %s", layout.dir)
 	}()
-	if err := local.start(ctx); err != nil {
-		return untilInterrupted(ctx, err)
+	err = local.start(ctx)
+	if err == nil {
+		greet(out, local)
+		<-ctx.Done()
 	}
-	greet(out, local)
-	<-ctx.Done()
-	return nil
-}
-
-// untilInterrupted drops the error of a start that Ctrl-C cut short.
-func untilInterrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // Ctrl-C, which may have cut the start short
 		return nil
 	}
 	return err
@@ -144,5 +140,3 @@ Ctrl-C stops everything.
 `, layout.apiURL(), demoPool)
 	_, _ = io.WriteString(out, b.String())
 }
-
-var errNotHealthy = errors.New("the API does not report itself healthy")

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -193,7 +195,7 @@ func (s *local) waitHealthy(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("%w after %s: %w; see %s", errNotHealthy, healthPatience, last, filepath.Join(s.layout.dir, "log"))
+			return fmt.Errorf("the API does not report itself healthy after %s: %w; see %s", healthPatience, last, filepath.Join(s.layout.dir, "log"))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
