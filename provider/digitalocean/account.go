@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/certificates"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
 )
 
@@ -33,5 +34,5 @@ func (a *account) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// Certificates is nil: see the contract.
-func (a *account) Certificates() cloud.Certificates { return nil }
+// Certificates is the account's certificate ability.
+func (a *account) Certificates() cloud.Certificates { return certificates.Account{Account: a.Account} }

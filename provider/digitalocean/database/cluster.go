@@ -13,7 +13,7 @@ import (
 //go:embed cluster.json
 var clusterJSON []byte
 
-var clusterManifests = manifests(clusterJSON)
+var clusterManifests = manifests(clusterJSON, withConfig)
 
 // cluster is a database cluster of one engine.
 type cluster struct {

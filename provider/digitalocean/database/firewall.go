@@ -214,8 +214,8 @@ func (k *firewall) Delete(ctx context.Context, r cloud.Request) error {
 	return nil
 }
 
-// List returns the list of one cluster, or those of all the engine's clusters
-// that have one.
+// List returns the list of one cluster, or those of all the engine's clusters.
+// An empty one counts only where a record of ours may stand behind it.
 func (k *firewall) List(ctx context.Context, s cloud.Scope) ([]*cloud.Observed, error) {
 	of := &child{Base: k.Base, engine: k.engine}
 	parents, err := of.parents(ctx, s)
@@ -230,7 +230,7 @@ func (k *firewall) List(ctx context.Context, s cloud.Scope) ([]*cloud.Observed, 
 			continue
 		case err != nil:
 			return nil, err
-		case s.Parent == nil && len(o.Spec.List("rules")) == 0:
+		case (s.Parent == nil || s.Parent.ResourceID == "") && len(o.Spec.List("rules")) == 0:
 			continue
 		case s.Limit > 0 && len(out) == s.Limit:
 			return out, nil

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -17,16 +18,43 @@ type template struct {
 	Engines  map[string]cloud.Spec `json:"engines"`
 }
 
-// manifests makes the manifests of a template, by engine. It panics on a
-// malformed file, which a test of this package would have shown.
-func manifests(raw []byte) map[string]*cloud.Manifest {
-	var t template
-	if err := json.Unmarshal(raw, &t); err != nil {
-		panic(fmt.Sprintf("database manifest: %v", err))
+//go:embed config.json
+var configJSON []byte
+
+// configs are the settings of each engine, as properties of a schema.
+var configs = func() (c map[string]cloud.Spec) {
+	mustDecode(configJSON, &c)
+	return c
+}()
+
+// mustDecode reads an embedded file with all digits of its numbers. It panics on
+// a malformed one, which a test of this package would have shown.
+func mustDecode(raw []byte, into any) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		panic(fmt.Sprintf("embedded database file: %v", err))
 	}
+}
+
+// withConfig fills an engine's settings into a cluster's manifest.
+func withConfig(engine string) cloud.Spec {
+	config := map[string]any{"properties": map[string]any(configs[engine])}
+	return cloud.Spec{"spec": map[string]any{"properties": map[string]any{"config": config}}}
+}
+
+// manifests makes the manifests of a template, by engine; more patches each
+// further.
+func manifests(raw []byte, more ...func(engine string) cloud.Spec) map[string]*cloud.Manifest {
+	var t template
+	mustDecode(raw, &t)
 	made := map[string]*cloud.Manifest{}
 	for name, patch := range t.Engines {
-		text := string(t.Manifest.Merge(patch).JSON())
+		whole := t.Manifest.Merge(patch)
+		for _, m := range more {
+			whole = whole.Merge(m(name))
+		}
+		text := string(whole.JSON())
 		text = strings.NewReplacer("{engine}", name, "{Engine}", engines[name].title).Replace(text)
 		made[name] = cloud.MustManifest([]byte(text))
 	}
