@@ -17,6 +17,7 @@ var commands = []func() *cobra.Command{
 	newMigrateCommand,
 	newApplyCommand,
 	newKeysetCommand,
+	newAPICommand,
 	newWorkerCommand,
 	newSimulateCommand,
 	newDevCommand,
