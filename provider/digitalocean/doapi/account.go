@@ -93,3 +93,13 @@ func (b Base) ParentID(v Verb, p *cloud.ParentRef) (string, error) {
 	}
 	return p.ProviderID, nil
 }
+
+// Words makes a text that the provider wrote fit for a message: one line, at
+// most 500 characters, without secrets.
+func (b Base) Words(r cloud.Request, text string) string {
+	hidden := []string{b.Access.Token.Reveal()}
+	for _, s := range r.Secrets {
+		hidden = append(hidden, s.Reveal())
+	}
+	return clean(text, hidden)
+}
