@@ -202,6 +202,19 @@ func (m *Manifest) NotUpdatable(fields []string) []string {
 	return out
 }
 
+// Chosen leaves out of a spec that an adoption recorded the fields whose value
+// the provider chooses when nobody does, except those that patch names.
+func (m *Manifest) Chosen(spec, patch Spec) Spec {
+	out := Spec{}
+	for field, value := range spec {
+		_, named := patch[field]
+		if p := m.schema.Properties[field]; named || p == nil || !p.FromProvider {
+			out[field] = value
+		}
+	}
+	return out
+}
+
 // Property reports whether the schema has the top-level field.
 func (m *Manifest) Property(field string) bool { return m.schema.Properties[field] != nil }
 

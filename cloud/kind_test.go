@@ -74,3 +74,12 @@ func TestManifestRefuses(t *testing.T) {
 	}
 	require.Panics(t, func() { MustManifest([]byte(`{}`)) })
 }
+
+func TestAnAdoptedSpecKeepsWhatTheProviderChoseOnlyWhenAskedFor(t *testing.T) {
+	m, err := ParseManifest([]byte(`{"kind":"do.x","title":"x","description":"x","family":"data","ownership":"labels",
+		"spec":{"properties":{"size":{"x-updatable":true},"storage":{"x-updatable":true,"x-default-from-provider":true}}},"examples":[{}]}`))
+	require.NoError(t, err)
+	seen := Spec{"size": "a", "storage": 10}
+	require.Equal(t, Spec{"size": "a"}, m.Chosen(seen, Spec{"size": "b"}))
+	require.Equal(t, seen, m.Chosen(seen, Spec{"storage": 20}))
+}

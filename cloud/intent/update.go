@@ -214,6 +214,11 @@ func (s *Service) newSpec(ctx context.Context, tx Tx, r *cloud.Resource, ch *cha
 	if ch.manifest.Regional {
 		r.Region = spec.String("region")
 	}
+	if r.ObservedOnly {
+		// What the provider chose by itself stays its own: from here on only what
+		// the tenant asks for, and what makes the object what it is, is wanted (D5).
+		r.Spec, spec = ch.manifest.Chosen(r.Spec, *ch.in.Spec), ch.manifest.Chosen(spec, *ch.in.Spec)
+	}
 	return spec, nil
 }
 
