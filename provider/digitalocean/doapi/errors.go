@@ -69,11 +69,17 @@ func HideText(values ...string) Meaning {
 	return func(f *failure) { f.hidden = append(f.hidden, values...) }
 }
 
-// What the provider's words tell where its status does not.
+// What the provider's words tell where its status does not. They are narrow: a
+// size or region that "is not available" is a refusal, not a name that is taken.
 var (
-	wordsBusy    = regexp.MustCompile(`(?i)in progress|already (being )?(delet|destroy|resiz|migrat|upgrad)|being (created|deleted|updated|resized|migrated|upgraded)|pending (action|operation|event)|is (currently )?(locked|resizing|migrating|creating|upgrading|busy|provisioning|updating)|not (yet )?(ready|online|active)|another operation|try again|maintenance`)
-	wordsExists  = regexp.MustCompile(`(?i)already (exists|in use|taken|used)|name exists|(is )?not available|must be unique|has (already )?been taken|duplicate|in use`)
-	wordsAccount = regexp.MustCompile(`(?i)\block(ed)?\b|scope|suspend|not authorized|unauthorized|unable to authenticate|do not have access|missing permission|token`)
+	wordsBusy = regexp.MustCompile(`(?i)in progress|already (being )?(delet|destroy|resiz|migrat|upgrad)` +
+		`|being (created|deleted|updated|resized|migrated|upgraded)|pending (action|operation|event)` +
+		`|is (currently )?(locked|resizing|migrating|creating|upgrading|busy|provisioning|updating)` +
+		`|not (yet )?(ready|online|active)\b|another operation|try again|(under|during) maintenance`)
+	wordsExists = regexp.MustCompile(`(?i)already (exists|in use|taken|used)|name exists|\bname\b.*\bnot available` +
+		`|must be unique|has (already )?been taken|duplicate|\bname\b.*\bin use`)
+	wordsAccount = regexp.MustCompile(`(?i)account\b.*\block|lock.*\baccount|\bscope|suspend|not authorized|unauthorized` +
+		`|unable to authenticate|do not have access|missing permission|(access|api|invalid) token`)
 )
 
 // Fail turns any error of a call into a *cloud.ProviderError; nil stays nil.
