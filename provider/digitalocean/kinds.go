@@ -2,6 +2,7 @@ package digitalocean
 
 import (
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/apps"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/database"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/observability"
@@ -36,6 +37,7 @@ func kinds(a *doapi.Account) []cloud.Kind {
 		database.Cluster(a, database.OpenSearch),
 		database.User(a, database.OpenSearch),
 		database.Firewall(a, database.OpenSearch),
+		apps.App(a),
 		storage.Volume(a),
 		observability.Check(a),
 		observability.Alert(a),
