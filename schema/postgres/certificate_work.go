@@ -8,15 +8,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
-var _ activities.CertificateRecords = (*Store)(nil)
+var _ ports.CertificateRecords = (*Store)(nil)
 
 // HoldCertificate runs fn while this process alone works on the certificate,
 // by the same means and with the same guarantees as Hold.
-func (s *Store) HoldCertificate(ctx context.Context, id string, fn func(ctx context.Context, h activities.CertificateHold) error) error {
+func (s *Store) HoldCertificate(ctx context.Context, id string, fn func(ctx context.Context, h ports.CertificateHold) error) error {
 	return s.exclusive(ctx, id, func(conn *pgxpool.Conn) error {
 		c, err := scanCertificate(conn.QueryRow(ctx, selectCertificate+" WHERE id = $1", id))
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -30,7 +30,7 @@ func (s *Store) HoldCertificate(ctx context.Context, id string, fn func(ctx cont
 }
 
 // exclusive runs fn on a connection that owns the lock of a tree.
-// activities.ErrHeld while another has it.
+// ports.ErrHeld while another has it.
 func (s *Store) exclusive(ctx context.Context, tree string, fn func(conn *pgxpool.Conn) error) error {
 	conn, err := s.sessions.Acquire(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Store) exclusive(ctx context.Context, tree string, fn func(conn *pgxpoo
 		return mapError(err)
 	}
 	if !locked {
-		return activities.ErrHeld
+		return ports.ErrHeld
 	}
 	return fn(conn)
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
-var _ activities.Records = (*Store)(nil)
+var _ ports.Records = (*Store)(nil)
 
 // unlockTimeout bounds what is done for a connection after its user's own
 // context ended.
@@ -39,8 +39,8 @@ func load(ctx context.Context, q querier, id string) (*cloud.Resource, int, erro
 // Hold runs fn while this process alone works on the record's tree: on the
 // record and whatever shares its parent. The lock is the session's, so it ends
 // with the connection, however that ends; commits run on that same connection,
-// so whoever lost the lock cannot save. activities.ErrHeld while another has it.
-func (s *Store) Hold(ctx context.Context, id string, fn func(ctx context.Context, h activities.Hold) error) error {
+// so whoever lost the lock cannot save. ports.ErrHeld while another has it.
+func (s *Store) Hold(ctx context.Context, id string, fn func(ctx context.Context, h ports.Hold) error) error {
 	conn, err := s.sessions.Acquire(ctx)
 	if err != nil {
 		return mapError(err)
@@ -60,7 +60,7 @@ func (s *Store) Hold(ctx context.Context, id string, fn func(ctx context.Context
 		return mapError(err)
 	}
 	if !locked {
-		return activities.ErrHeld
+		return ports.ErrHeld
 	}
 	h := &hold{s: s, conn: conn}
 	if h.record, h.children, err = load(ctx, conn, id); err != nil {

@@ -10,13 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 	"github.com/better-compute/cloud-resources/schema/postgres"
 	"github.com/better-compute/cloud-resources/schema/postgres/pgtest"
 )
 
-func nothing(context.Context, activities.Hold) error { return nil }
+func nothing(context.Context, ports.Hold) error { return nil }
 
 // While one holds a tree, nobody else holds its parent or any of its children;
 // other trees are free.
@@ -30,11 +30,11 @@ func TestHoldExcludesTheTree(t *testing.T) {
 	b := db.Create(pgtest.Request(pgtest.KindUser, "b", pgtest.In(cluster), pgtest.With("name", "b")))
 	free := db.Create(pgtest.Request(pgtest.KindCluster, "free"))
 	for _, held := range []string{cluster.ID, a.ID} {
-		err := db.Hold(ctx, held, func(ctx context.Context, h activities.Hold) error {
+		err := db.Hold(ctx, held, func(ctx context.Context, h ports.Hold) error {
 			require.Equal(t, held, h.Record().ID)
 			for _, id := range []string{cluster.ID, a.ID, b.ID} {
-				require.ErrorIs(t, other.Hold(ctx, id, nothing), activities.ErrHeld)
-				require.ErrorIs(t, db.Hold(ctx, id, nothing), activities.ErrHeld)
+				require.ErrorIs(t, other.Hold(ctx, id, nothing), ports.ErrHeld)
+				require.ErrorIs(t, db.Hold(ctx, id, nothing), ports.ErrHeld)
 			}
 			require.NoError(t, other.Hold(ctx, free.ID, nothing))
 			return nil
@@ -58,7 +58,7 @@ func TestHoldEndsHoweverItsUserEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		func() {
 			defer func() { _ = recover() }()
-			require.Error(t, db.Hold(ctx, r.ID, func(ctx context.Context, h activities.Hold) error {
+			require.Error(t, db.Hold(ctx, r.ID, func(ctx context.Context, h ports.Hold) error {
 				require.NoError(t, h.Commit(ctx, func(r *cloud.Resource) *cloud.Change { return r.WantRefresh(time.Now()) }), name)
 				return end(ctx, cancel)
 			}))
@@ -75,7 +75,7 @@ func TestHoldEndsWhenACommitIsCutOff(t *testing.T) {
 	db := pgtest.New(t).World()
 	r := db.Create(pgtest.Request(pgtest.KindCluster, "pg"))
 	ctx, cancel := context.WithCancel(context.Background())
-	err := db.Hold(ctx, r.ID, func(ctx context.Context, h activities.Hold) error {
+	err := db.Hold(ctx, r.ID, func(ctx context.Context, h ports.Hold) error {
 		return h.Commit(ctx, func(r *cloud.Resource) *cloud.Change { cancel(); return r.WantRefresh(time.Now()) })
 	})
 	require.Equal(t, cloud.CodeUnavailable, cloud.AsError(err).Code)
@@ -91,7 +91,7 @@ func TestALostLockSavesNothing(t *testing.T) {
 	db := pgtest.New(t).World()
 	r := db.Create(pgtest.Request(pgtest.KindCluster, "pg"))
 	ctx := context.Background()
-	err := db.Hold(ctx, r.ID, func(ctx context.Context, h activities.Hold) error {
+	err := db.Hold(ctx, r.ID, func(ctx context.Context, h ports.Hold) error {
 		db.Exec(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 		require.Eventually(t, func() bool { return db.Hold(ctx, r.ID, nothing) == nil }, 10*time.Second, 10*time.Millisecond)
@@ -108,7 +108,7 @@ func TestCommitSeesWhatWasAskedMeanwhile(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t).World()
 	cluster := db.Create(pgtest.Request(pgtest.KindCluster, "pg"))
-	err := db.Hold(context.Background(), cluster.ID, func(ctx context.Context, h activities.Hold) error {
+	err := db.Hold(context.Background(), cluster.ID, func(ctx context.Context, h ports.Hold) error {
 		require.Equal(t, 0, h.LiveChildren())
 		ask(t, db, cluster.ID, func(r *cloud.Resource) *cloud.Change { return r.WantSpec(cloud.Spec{"size": "b"}, time.Now()) })
 		db.Create(pgtest.Request(pgtest.KindUser, "u", pgtest.In(cluster), pgtest.With("name", "a")))
@@ -138,7 +138,7 @@ func TestManyHolders(t *testing.T) {
 	}
 	var ran atomic.Int32
 	for _, err := range atOnce(12, func(i int) error {
-		return db.Hold(context.Background(), ids[i], func(ctx context.Context, h activities.Hold) error {
+		return db.Hold(context.Background(), ids[i], func(ctx context.Context, h ports.Hold) error {
 			ran.Add(1)
 			if _, _, err := db.Load(ctx, ids[i]); err != nil {
 				return err
@@ -159,7 +159,7 @@ func TestAnUnchangedRecordIsNotWritten(t *testing.T) {
 	r := db.Create(pgtest.Request(pgtest.KindCluster, "pg"))
 	look := &cloud.Observed{ProviderID: "p", Region: "nyc3", Phase: cloud.PhaseReady, Outputs: map[string]any{"port": 25060, "host": "h"},
 		Secrets: map[string]cloud.Secret{"password": cloud.NewSecret("v")}}
-	ready := func(ctx context.Context, h activities.Hold) error {
+	ready := func(ctx context.Context, h ports.Hold) error {
 		return h.Commit(ctx, func(r *cloud.Resource) *cloud.Change { return r.Ready(look, r.Generation, time.Now()) })
 	}
 	require.NoError(t, db.Hold(context.Background(), r.ID, ready))

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
-var _ activities.Outbox = (*Store)(nil)
+var _ ports.Outbox = (*Store)(nil)
 
 // NudgeStalled asks again for what should move and has not for the time quiet:
 // resources with work due, accounts whose sweep is late, subscribers with

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/better-compute/cloud-resources/activities"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
 // Workflow types and signals as the workflows know them.
@@ -81,7 +81,7 @@ func (w *work) writeNudges(ctx context.Context) error {
 
 // claimed is an outbox row with what starting its workflow needs.
 type claimed struct {
-	activities.Message
+	ports.Message
 	serial   int64
 	attempts int
 }
@@ -112,7 +112,7 @@ func scanClaimed(row pgx.Row) (*claimed, error) {
 // no lock, so that nobody who asks again waits for a slow delivery; a row whose
 // claimer died is due again when the lease is over. It returns how many rows
 // it took. An error of deliver makes that row wait, longer each time.
-func (s *Store) Claim(ctx context.Context, limit int, deliver func(ctx context.Context, m activities.Message) error) (int, error) {
+func (s *Store) Claim(ctx context.Context, limit int, deliver func(ctx context.Context, m ports.Message) error) (int, error) {
 	rows, err := s.pool.Query(ctx, `WITH o AS (
 			UPDATE outbox SET due_at = now() + $2::interval, attempts = attempts + 1
 			WHERE workflow_id IN (SELECT workflow_id FROM outbox WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
@@ -160,7 +160,7 @@ func backoff(attempts int) time.Duration {
 // ClaimOne is for who just asked for a signal: it returns the open row of a
 // workflow, or nil when there is none, and done, which closes the row after a
 // delivery. Without a delivery the relay takes it up a moment later.
-func (s *Store) ClaimOne(ctx context.Context, workflowID string) (m *activities.Message, done func(delivered bool) error, err error) {
+func (s *Store) ClaimOne(ctx context.Context, workflowID string) (m *ports.Message, done func(delivered bool) error, err error) {
 	c, err := scanClaimed(s.pool.QueryRow(ctx, "SELECT "+described+" FROM outbox o LEFT JOIN resources r ON r.id = o.workflow_id WHERE o.workflow_id = $1", workflowID))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, func(bool) error { return nil }, nil

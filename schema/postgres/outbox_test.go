@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 	"github.com/better-compute/cloud-resources/schema/postgres/pgtest"
 )
 
@@ -22,16 +22,16 @@ func TestClaimGivesWhatStartingNeeds(t *testing.T) {
 	ctx := context.Background()
 	r := db.Create(pgtest.Request(pgtest.KindCluster, "pg"))
 	// The first second is the API's own.
-	n, err := db.Claim(ctx, 10, func(context.Context, activities.Message) error { return errors.New("too early") })
+	n, err := db.Claim(ctx, 10, func(context.Context, ports.Message) error { return errors.New("too early") })
 	require.NoError(t, err)
 	require.Zero(t, n)
 	db.Exec("UPDATE outbox SET due_at = now()")
 	db.Exec("INSERT INTO outbox (workflow_id, workflow_type, signal) VALUES ('account/acct_acme', 'AccountSweep', 'sweep'), ('webhook/s', 'WebhookDelivery', 'deliver')")
-	got := map[string]activities.Message{}
-	n, err = db.Claim(ctx, 10, func(_ context.Context, m activities.Message) error { got[m.WorkflowID] = m; return nil })
+	got := map[string]ports.Message{}
+	n, err = db.Claim(ctx, 10, func(_ context.Context, m ports.Message) error { got[m.WorkflowID] = m; return nil })
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
-	require.Equal(t, map[string]activities.Message{
+	require.Equal(t, map[string]ports.Message{
 		r.ID: {WorkflowID: r.ID, WorkflowType: "CloudResource", Signal: "update", Generation: 1, Attributes: map[string]string{
 			"TenantId": "acme", "PoolId": pgtest.PoolAcme, "ProviderAccountId": "acct_acme", "ResourceKind": "test.cluster", "ResourceState": "pending"}},
 		"account/acct_acme": {WorkflowID: "account/acct_acme", WorkflowType: "AccountSweep", Signal: "sweep", Attributes: map[string]string{"ProviderAccountId": "acct_acme"}},
@@ -51,7 +51,7 @@ func TestADeliveryDoesNotCloseANewerRow(t *testing.T) {
 		ask(t, db, r.ID, func(r *cloud.Resource) *cloud.Change { return r.WantSpec(cloud.Spec{"size": size}, time.Now()) })
 	}
 	db.Exec("UPDATE outbox SET due_at = now()")
-	_, err := db.Claim(ctx, 10, func(context.Context, activities.Message) error { update("b"); return nil })
+	_, err := db.Claim(ctx, 10, func(context.Context, ports.Message) error { update("b"); return nil })
 	require.NoError(t, err)
 	require.Equal(t, int64(2), pgtest.Value[int64](db, "SELECT generation FROM outbox"))
 
@@ -81,7 +81,7 @@ func TestFailedDeliveriesWaitLongerEachTime(t *testing.T) {
 	var waits []int
 	for range 9 {
 		db.Exec("UPDATE outbox SET due_at = now()")
-		n, err := db.Claim(context.Background(), 10, func(context.Context, activities.Message) error { return errors.New("Temporal is down") })
+		n, err := db.Claim(context.Background(), 10, func(context.Context, ports.Message) error { return errors.New("Temporal is down") })
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		waits = append(waits, int(pgtest.Value[float64](db, "SELECT round(extract(epoch FROM due_at - now()))::float8 FROM outbox")))
@@ -97,11 +97,11 @@ func TestRelaysShareTheRows(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
 	stores := []interface {
-		Claim(context.Context, int, func(context.Context, activities.Message) error) (int, error)
+		Claim(context.Context, int, func(context.Context, ports.Message) error) (int, error)
 	}{db, db.Another(), db.Another()}
 	for _, err := range atOnce(3, func(i int) error {
 		for {
-			n, err := stores[i].Claim(context.Background(), 7, func(_ context.Context, m activities.Message) error {
+			n, err := stores[i].Claim(context.Background(), 7, func(_ context.Context, m ports.Message) error {
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, m.WorkflowID)
@@ -125,7 +125,7 @@ func TestAskingDoesNotWaitForADelivery(t *testing.T) {
 	db := pgtest.New(t).World()
 	r := db.Create(pgtest.Request(pgtest.KindCluster, "pg"))
 	db.Exec("UPDATE outbox SET due_at = now()")
-	_, err := db.Claim(context.Background(), 1, func(ctx context.Context, _ activities.Message) error {
+	_, err := db.Claim(context.Background(), 1, func(ctx context.Context, _ ports.Message) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		_, err := db.Change(ctx, pgtest.Acme, r.ID, "a", "refresh", wantRefresh)

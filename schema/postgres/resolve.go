@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
 // Resolve turns the references of a record's wanted spec into provider ids,
@@ -16,7 +16,7 @@ import (
 // For a call that changes something it is as strict as a create: whatever is
 // no longer a live one of the tenant on the account refuses (INVALID_INPUT). A
 // look takes what there is and opens no secret.
-func (s *Store) Resolve(ctx context.Context, r *cloud.Resource, m *cloud.Manifest, mutating bool) (*activities.Resolved, error) {
+func (s *Store) Resolve(ctx context.Context, r *cloud.Resource, m *cloud.Manifest, mutating bool) (*ports.Resolved, error) {
 	res, err := s.resolve(ctx, r, m.Refs(r.Spec), mutating)
 	if err == nil && mutating {
 		err = res.strict(r, m)
@@ -28,7 +28,7 @@ func (s *Store) Resolve(ctx context.Context, r *cloud.Resource, m *cloud.Manifes
 }
 
 type resolved struct {
-	activities.Resolved
+	ports.Resolved
 	refs cloud.Refs
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 	"github.com/better-compute/cloud-resources/schema/postgres/pgtest"
 )
 
@@ -29,7 +29,7 @@ func TestNoColumnHoldsASecretInClear(t *testing.T) {
 		return &cloud.Observed{ProviderID: "p", Phase: cloud.PhaseReady, Outputs: map[string]any{"host": "h"},
 			Secrets: map[string]cloud.Secret{"password": cloud.NewSecret(value)}}
 	}
-	require.NoError(t, db.Hold(ctx, r.ID, func(ctx context.Context, h activities.Hold) error {
+	require.NoError(t, db.Hold(ctx, r.ID, func(ctx context.Context, h ports.Hold) error {
 		if err := h.Commit(ctx, func(r *cloud.Resource) *cloud.Change { return r.Accept(look(output), time.Now()) }); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func TestNoColumnHoldsASecretInClear(t *testing.T) {
 	sealed, err := db.SealedDigests(ctx, r.ID)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"password": db.SecretDigest(output)}, sealed)
-	_, err = db.SaveSweep(ctx, []activities.SweepItem{{ID: r.ID, Generation: r.Generation, Nudge: true, Apply: func(r *cloud.Resource) *cloud.Change {
+	_, err = db.SaveSweep(ctx, []ports.SweepItem{{ID: r.ID, Generation: r.Generation, Nudge: true, Apply: func(r *cloud.Resource) *cloud.Change {
 		return r.Refreshed(look(rotated), nil, []string{"password"}, time.Now())
 	}}})
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestASecretThatCannotBeSealedSavesNothing(t *testing.T) {
 	db := pgtest.New(t).World()
 	r := db.Create(pgtest.Request(pgtest.KindCluster, "pg"))
 	keyless := db.WithoutKeys()
-	err := keyless.Hold(context.Background(), r.ID, func(ctx context.Context, h activities.Hold) error {
+	err := keyless.Hold(context.Background(), r.ID, func(ctx context.Context, h ports.Hold) error {
 		return h.Commit(ctx, func(r *cloud.Resource) *cloud.Change {
 			return r.Accept(&cloud.Observed{ProviderID: "p", Secrets: map[string]cloud.Secret{"password": cloud.NewSecret("v")}}, time.Now())
 		})

@@ -7,12 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/better-compute/cloud-resources/activities"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
 var (
-	_ activities.Webhooks    = (*Store)(nil)
-	_ activities.DeadLetters = (*Store)(nil)
+	_ ports.Webhooks    = (*Store)(nil)
+	_ ports.DeadLetters = (*Store)(nil)
 )
 
 // DueSubscribers lists the active subscribers to whom something is due now.
@@ -28,8 +28,8 @@ func (s *Store) DueSubscribers(ctx context.Context) ([]string, error) {
 
 // Subscriber returns one with its signing secret; NOT_FOUND when it is not, or
 // no longer, declared.
-func (s *Store) Subscriber(ctx context.Context, id string) (*activities.Subscriber, error) {
-	sub := &activities.Subscriber{ID: id}
+func (s *Store) Subscriber(ctx context.Context, id string) (*ports.Subscriber, error) {
+	sub := &ports.Subscriber{ID: id}
 	var sealed, source []byte
 	err := s.pool.QueryRow(ctx, "SELECT tenant_id, url, active, secret_sealed, secret_source FROM subscribers WHERE id = $1", id).
 		Scan(&sub.TenantID, &sub.URL, &sub.Active, &sealed, &source)
@@ -62,15 +62,15 @@ WITH heads AS (
 // DueDeliveries returns up to limit deliveries that may be sent now, of each
 // subject the oldest waiting one, and when the earliest of the others is due
 // (zero when none waits).
-func (s *Store) DueDeliveries(ctx context.Context, subscriber string, limit int) ([]activities.Delivery, time.Time, error) {
+func (s *Store) DueDeliveries(ctx context.Context, subscriber string, limit int) ([]ports.Delivery, time.Time, error) {
 	rows, err := s.pool.Query(ctx, heads+`
 		SELECT event_id, tenant_id, sequence, type, subject, at, actor, data, attempts, first_at
 		FROM due WHERE due_at <= $2 ORDER BY due_at, sequence LIMIT $3`, subscriber, s.now(), limit)
 	if err != nil {
 		return nil, time.Time{}, mapError(err)
 	}
-	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (activities.Delivery, error) {
-		var d activities.Delivery
+	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (ports.Delivery, error) {
+		var d ports.Delivery
 		var first *time.Time
 		err := row.Scan(&d.EventID, &d.TenantID, &d.Sequence, &d.Type, &d.Subject, &d.At, &d.Actor, &d.Data, &d.Attempts, &first)
 		d.At = d.At.UTC()
@@ -95,7 +95,7 @@ func (s *Store) DueDeliveries(ctx context.Context, subscriber string, limit int)
 
 // SaveDelivery records an attempt. A delivery that is no longer waiting stays
 // as it is.
-func (s *Store) SaveDelivery(ctx context.Context, subscriber string, a activities.DeliveryAttempt) error {
+func (s *Store) SaveDelivery(ctx context.Context, subscriber string, a ports.DeliveryAttempt) error {
 	due := a.DueAt
 	if due.IsZero() {
 		due = s.now()
@@ -121,7 +121,7 @@ func (s *Store) DeactivateSubscriber(ctx context.Context, id, reason string) err
 
 // DeadDeliveries lists up to limit deliveries that were given up, oldest first:
 // of one subscriber, or of all for "".
-func (s *Store) DeadDeliveries(ctx context.Context, subscriber string, limit int) ([]activities.DeadDelivery, error) {
+func (s *Store) DeadDeliveries(ctx context.Context, subscriber string, limit int) ([]ports.DeadDelivery, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT d.subscriber_id, d.event_id, e.type, d.subject, e.at, d.attempts, d.last_error
 		FROM deliveries d JOIN events e ON e.id = d.event_id
@@ -130,8 +130,8 @@ func (s *Store) DeadDeliveries(ctx context.Context, subscriber string, limit int
 	if err != nil {
 		return nil, mapError(err)
 	}
-	dead, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (activities.DeadDelivery, error) {
-		var d activities.DeadDelivery
+	dead, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (ports.DeadDelivery, error) {
+		var d ports.DeadDelivery
 		err := row.Scan(&d.Subscriber, &d.EventID, &d.Type, &d.Subject, &d.At, &d.Attempts, &d.Error)
 		d.At = d.At.UTC()
 		return d, err

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 	"github.com/better-compute/cloud-resources/schema/postgres/pgtest"
 )
 
@@ -29,7 +29,7 @@ func delivering(t *testing.T, c *clock, subjects ...string) *pgtest.DB {
 	return db
 }
 
-func ids(due []activities.Delivery) []string {
+func ids(due []ports.Delivery) []string {
 	out := []string{}
 	for _, d := range due {
 		out = append(out, d.EventID)
@@ -55,22 +55,22 @@ func TestDeliveriesOfASubjectKeepTheirOrder(t *testing.T) {
 
 	later := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	first := time.Now().UTC().Truncate(time.Microsecond)
-	require.NoError(t, db.SaveDelivery(ctx, "hook", activities.DeliveryAttempt{
-		EventID: "r1-1", Status: activities.DeliveryWaiting, Attempts: 1, FirstAt: first, DueAt: later, Error: "answered 500"}))
-	require.NoError(t, db.SaveDelivery(ctx, "hook", activities.DeliveryAttempt{
-		EventID: "r2-2", Status: activities.DeliveryDelivered, Attempts: 1, FirstAt: first}))
+	require.NoError(t, db.SaveDelivery(ctx, "hook", ports.DeliveryAttempt{
+		EventID: "r1-1", Status: ports.DeliveryWaiting, Attempts: 1, FirstAt: first, DueAt: later, Error: "answered 500"}))
+	require.NoError(t, db.SaveDelivery(ctx, "hook", ports.DeliveryAttempt{
+		EventID: "r2-2", Status: ports.DeliveryDelivered, Attempts: 1, FirstAt: first}))
 	due, next, err = db.DueDeliveries(ctx, "hook", 10)
 	require.NoError(t, err)
 	require.Empty(t, due, "what is behind a waiting one waits too")
 	require.Equal(t, later, next)
 
-	require.NoError(t, db.SaveDelivery(ctx, "hook", activities.DeliveryAttempt{
-		EventID: "r1-1", Status: activities.DeliveryDead, Attempts: 2, FirstAt: first, Error: "answered 500"}))
+	require.NoError(t, db.SaveDelivery(ctx, "hook", ports.DeliveryAttempt{
+		EventID: "r1-1", Status: ports.DeliveryDead, Attempts: 2, FirstAt: first, Error: "answered 500"}))
 	due, _, err = db.DueDeliveries(ctx, "hook", 10)
 	require.NoError(t, err)
 	require.Equal(t, []string{"r1-3"}, ids(due), "a dead one lets the next go")
 
-	require.NoError(t, db.SaveDelivery(ctx, "hook", activities.DeliveryAttempt{EventID: "r2-2", Status: activities.DeliveryWaiting, Attempts: 5}))
+	require.NoError(t, db.SaveDelivery(ctx, "hook", ports.DeliveryAttempt{EventID: "r2-2", Status: ports.DeliveryWaiting, Attempts: 5}))
 	require.Equal(t, "delivered", pgtest.Value[string](db, "SELECT status FROM deliveries WHERE event_id = 'r2-2'"), "a late report changes nothing")
 }
 

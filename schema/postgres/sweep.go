@@ -7,11 +7,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
-var _ activities.Sweep = (*Store)(nil)
+var _ ports.Sweep = (*Store)(nil)
 
 // SweepAccounts lists every account that is declared, by id.
 func (s *Store) SweepAccounts(ctx context.Context) ([]string, error) {
@@ -26,7 +26,7 @@ func (s *Store) SweepAccounts(ctx context.Context) ([]string, error) {
 // SweepKinds lists the kinds in use on an account and the parents, with an id
 // at the provider, in which live resources of a kind are. It notes that a sweep
 // began. NOT_FOUND when the account is not declared.
-func (s *Store) SweepKinds(ctx context.Context, account string) ([]activities.SweepKind, error) {
+func (s *Store) SweepKinds(ctx context.Context, account string) ([]ports.SweepKind, error) {
 	tag, err := s.pool.Exec(ctx, "UPDATE provider_accounts SET swept_at = $2 WHERE id = $1 AND declared", account, s.now())
 	if err != nil {
 		return nil, mapError(err)
@@ -38,7 +38,7 @@ func (s *Store) SweepKinds(ctx context.Context, account string) ([]activities.Sw
 	return kinds, mapError(err)
 }
 
-func (s *Store) sweepKinds(ctx context.Context, account string) ([]activities.SweepKind, error) {
+func (s *Store) sweepKinds(ctx context.Context, account string) ([]ports.SweepKind, error) {
 	rows, err := s.pool.Query(ctx, `SELECT DISTINCT kind, parent_id FROM resources
 		WHERE account_id = $1 AND `+live+` ORDER BY kind, parent_id NULLS FIRST`, account)
 	if err != nil {
@@ -61,10 +61,10 @@ func (s *Store) sweepKinds(ctx context.Context, account string) ([]activities.Sw
 	for _, p := range parents {
 		byID[p.ID] = p
 	}
-	var kinds []activities.SweepKind
+	var kinds []ports.SweepKind
 	for _, p := range pairs {
 		if len(kinds) == 0 || kinds[len(kinds)-1].Kind != p.Kind {
-			kinds = append(kinds, activities.SweepKind{Kind: p.Kind})
+			kinds = append(kinds, ports.SweepKind{Kind: p.Kind})
 		}
 		if p.ParentID != nil && byID[*p.ParentID] != nil {
 			k := &kinds[len(kinds)-1]
@@ -86,8 +86,8 @@ func (s *Store) SweepRecords(ctx context.Context, account, kind, parent, after s
 // SaveSweep applies what a sweep found to the records that are still as it
 // read them: at rest, of the same generation. All in one transaction; the
 // others are left out, with their nudges.
-func (s *Store) SaveSweep(ctx context.Context, items []activities.SweepItem) (int, error) {
-	items = slices.SortedFunc(slices.Values(items), func(a, b activities.SweepItem) int { return strings.Compare(a.ID, b.ID) })
+func (s *Store) SaveSweep(ctx context.Context, items []ports.SweepItem) (int, error) {
+	items = slices.SortedFunc(slices.Values(items), func(a, b ports.SweepItem) int { return strings.Compare(a.ID, b.ID) })
 	ids := make([]string, len(items))
 	for i, item := range items {
 		ids[i] = item.ID
@@ -120,7 +120,7 @@ func (s *Store) SaveSweep(ctx context.Context, items []activities.SweepItem) (in
 	return saved, nil
 }
 
-func (w *work) applySweep(ctx context.Context, l *locked, item activities.SweepItem) (bool, error) {
+func (w *work) applySweep(ctx context.Context, l *locked, item ports.SweepItem) (bool, error) {
 	r := l.r
 	if r.Generation != item.Generation || r.State != cloud.StateReady || r.Intent != cloud.IntentPresent {
 		return false, nil

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/cloud/intent"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 	"github.com/better-compute/cloud-resources/schema/postgres/pgtest"
 )
 
@@ -37,7 +37,7 @@ func TestSweepKinds(t *testing.T) {
 	end(t, db, db.Create(pgtest.Request(pgtest.KindInference, "gone")).ID)
 	kinds, err := db.SweepKinds(ctx, pgtest.AccountAcme)
 	require.NoError(t, err)
-	require.Equal(t, []activities.SweepKind{
+	require.Equal(t, []ports.SweepKind{
 		{Kind: "test.cluster"},
 		{Kind: "test.cluster.user", Parents: []cloud.ParentRef{{ResourceID: a.ID, Kind: "test.cluster", ProviderID: "p-a", Spec: a.Spec, Outputs: nil}}},
 	}, kinds)
@@ -86,12 +86,12 @@ func TestSweepRecordsPages(t *testing.T) {
 func TestSaveSweepSkipsWhatMoved(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t).World()
-	var items []activities.SweepItem
+	var items []ports.SweepItem
 	ids := map[string]string{}
 	for _, name := range []string{"same", "drifted", "generation", "intent", "error", "quiet"} {
 		r := ready(t, db, db.Create(pgtest.Request(pgtest.KindCluster, name)))
 		ids[name] = r.ID
-		item := activities.SweepItem{ID: r.ID, Generation: r.Generation, Nudge: name != "same" && name != "quiet",
+		item := ports.SweepItem{ID: r.ID, Generation: r.Generation, Nudge: name != "same" && name != "quiet",
 			Apply: func(r *cloud.Resource) *cloud.Change {
 				return r.Refreshed(&cloud.Observed{Outputs: map[string]any{"port": 1}}, []string{"size"}, nil, time.Now())
 			}}
@@ -106,7 +106,7 @@ func TestSaveSweepSkipsWhatMoved(t *testing.T) {
 		return r.Fail(nil, cloud.ClassRefused, "m", r.Generation, cloud.DefaultSettings, time.Now())
 	})
 	db.Exec("DELETE FROM outbox")
-	saved, err := db.SaveSweep(context.Background(), append(items, activities.SweepItem{ID: "crs_none", Nudge: true}))
+	saved, err := db.SaveSweep(context.Background(), append(items, ports.SweepItem{ID: "crs_none", Nudge: true}))
 	require.NoError(t, err)
 	require.Equal(t, 2, saved)
 	require.ElementsMatch(t, []string{ids["same"], ids["drifted"]}, pgtest.Value[[]string](db, "SELECT array_agg(id) FROM resources WHERE drift = '{size}'"))
@@ -120,11 +120,11 @@ func TestSaveSweepSkipsWhatMoved(t *testing.T) {
 func TestSaveSweepOfSeveralTenants(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t).World()
-	var items []activities.SweepItem
+	var items []ports.SweepItem
 	for _, tenant := range []string{pgtest.Acme, pgtest.Globex} {
 		r := ready(t, db, db.Create(pgtest.Request(pgtest.KindCluster, "pg", pgtest.On(tenant, pgtest.PoolShared, pgtest.AccountShared),
 			func(n *intent.NewResource) { n.Resource.Name = "pg-" + tenant })))
-		items = append(items, activities.SweepItem{ID: r.ID, Generation: r.Generation, Apply: func(r *cloud.Resource) *cloud.Change {
+		items = append(items, ports.SweepItem{ID: r.ID, Generation: r.Generation, Apply: func(r *cloud.Resource) *cloud.Change {
 			return r.Refreshed(&cloud.Observed{Secrets: map[string]cloud.Secret{"password": cloud.NewSecret("new")}}, nil, []string{"password"}, time.Now())
 		}})
 	}

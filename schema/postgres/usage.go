@@ -8,11 +8,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
-var _ activities.Billing = (*Store)(nil)
+var _ ports.Billing = (*Store)(nil)
 
 // UsageHour is one hour of one meter: an hour of UTC in which the resource ran.
 type UsageHour struct {

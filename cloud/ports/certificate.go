@@ -1,0 +1,30 @@
+package ports
+
+import (
+	"context"
+
+	"github.com/better-compute/cloud-resources/cloud"
+)
+
+// CertificateRecords is what the certificate activities need of the store.
+type CertificateRecords interface {
+	LoadCertificate(ctx context.Context, id string) (*cloud.Certificate, error)
+	// HoldCertificate is Hold for one certificate; ErrHeld when another attempt has it.
+	HoldCertificate(ctx context.Context, id string, fn func(ctx context.Context, h CertificateHold) error) error
+	// UnsealPrivateKey opens the private key's reference, just before a call.
+	UnsealPrivateKey(ctx context.Context, c *cloud.Certificate) (cloud.Secret, error)
+	MarkAccount(ctx context.Context, account, message string) error
+}
+
+// CertificateHold is a held certificate record.
+type CertificateHold interface {
+	Record() *cloud.Certificate
+	Commit(ctx context.Context, fn func(c *cloud.Certificate) *cloud.CertificateChange) error
+}
+
+// CertificateIntents records what an operator asks by hand.
+type CertificateIntents interface {
+	OperatorUpdateCertificate(ctx context.Context, id string, payload []byte) error
+	OperatorDeleteCertificate(ctx context.Context, id string) error
+	OperatorRefreshCertificate(ctx context.Context, id string) error
+}
