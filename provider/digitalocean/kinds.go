@@ -5,6 +5,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/apps"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/database"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/functions"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/observability"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/storage"
 )
@@ -38,6 +39,7 @@ func kinds(a *doapi.Account) []cloud.Kind {
 		database.User(a, database.OpenSearch),
 		database.Firewall(a, database.OpenSearch),
 		apps.App(a),
+		functions.Namespace(a),
 		storage.Volume(a),
 		observability.Check(a),
 		observability.Alert(a),

@@ -6,6 +6,8 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/certificates"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/database"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/functions"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/spaces"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/storage"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/uptime"
 )
@@ -17,6 +19,8 @@ func areas() []core.Area {
 		basics.Area(),
 		certificates.Area(),
 		database.Area(),
+		functions.Area(),
+		spaces.Area(),
 		storage.Area(),
 		uptime.Area(),
 	}
