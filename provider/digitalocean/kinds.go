@@ -7,6 +7,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/functions"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/observability"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/spaces"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/storage"
 )
 
@@ -40,6 +41,7 @@ func kinds(a *doapi.Account) []cloud.Kind {
 		database.Firewall(a, database.OpenSearch),
 		apps.App(a),
 		functions.Namespace(a),
+		spaces.Key(a),
 		storage.Volume(a),
 		observability.Check(a),
 		observability.Alert(a),
