@@ -128,4 +128,3 @@ func TestHealthy(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, cloud.ClassUnreachable, cloud.ClassOf(opened.Healthy(ctx)))
 }
-

@@ -131,7 +131,8 @@ func TestTagsAreCleanedUp(t *testing.T) {
 	require.NotContains(t, w.tags(), own(r))
 	o, err := k.Observe(ctx, r)
 	require.NoError(t, err)
-	require.Equal(t, []any{"team:web"}, o.Spec["tags"])
+	require.Equal(t, []any{"team:web"}, o.Outputs["tags"])
+	require.NotContains(t, o.Spec, "tags", "an adopted one does not come to want them")
 	require.Empty(t, o.Owner)
 }
 

@@ -175,7 +175,7 @@ func sendTags(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Observe
 }
 
 func tagChanges(r cloud.Request, o *cloud.Observed) (add, remove []string) {
-	has := doapi.Foreign(o.Spec.Strings("tags"))
+	has := doapi.Foreign(cloud.Spec(o.Outputs).Strings("tags"))
 	wants := doapi.Foreign(r.Spec.Strings("tags"))
 	for _, t := range wants {
 		if !slices.Contains(has, t) {

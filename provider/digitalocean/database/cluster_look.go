@@ -30,7 +30,7 @@ func (k *cluster) observed(db *godo.Database, r cloud.Request) *cloud.Observed {
 }
 
 func clusterSpec(db *godo.Database) cloud.Spec {
-	s := cloud.Spec{"tags": anyList(doapi.Foreign(db.Tags))}
+	s := cloud.Spec{}
 	texts := map[string]string{"region": db.RegionSlug, "version": db.VersionSlug, "size": db.SizeSlug}
 	for field, text := range texts {
 		if text != "" {
@@ -56,6 +56,8 @@ func clusterOutputs(db *godo.Database) map[string]any {
 	out := map[string]any{
 		"id": db.ID, "urn": db.URN(), "status": db.Status, "version": db.VersionSlug, "engine": db.EngineSlug,
 		"private_network_uuid": db.PrivateNetworkUUID, "storage_size_mib": int64(db.StorageSizeMib),
+		// Not in the spec: an adopted cluster must not come to want the tags of others.
+		"tags": anyList(doapi.Foreign(db.Tags)),
 	}
 	if c := db.Connection; c != nil && c.Host != "" {
 		out["host"], out["port"], out["user"] = c.Host, int64(c.Port), c.User
@@ -97,14 +99,7 @@ func (k *cluster) addSecrets(o *cloud.Observed, db *godo.Database) {
 	for name, at := range map[string]*godo.DatabaseConnection{
 		"uri": c, "private_uri": db.PrivateConnection, "standby_uri": db.StandbyConnection, "ui_uri": db.UIConnection,
 	} {
-		if at == nil {
-			continue
-		}
-		user := at.User
-		if user == "" {
-			user = c.User
-		}
-		setSecret(o, k.Manifest(), name, k.engine.uri(user, password, where{at.Host, int64(at.Port), at.Database}))
+		setSecret(o, k.Manifest(), name, k.engine.connectionURI(at, c.User, password))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func differs(field string, r cloud.Request, o *cloud.Observed) bool {
 	if field == "tags" {
 		add, remove := tagChanges(r, o)
-		return o.Spec["tags"] != nil && (len(add) > 0 || len(remove) > 0)
+		return o.Outputs["tags"] != nil && (len(add) > 0 || len(remove) > 0)
 	}
 	want, have := r.Spec[field], o.Spec[field]
 	if want == nil && field == "service_cnames" && len(r.Applied.List(field)) > 0 {

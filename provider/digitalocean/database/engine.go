@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/digitalocean/godo"
+
 	"github.com/better-compute/cloud-resources/cloud"
 )
 
@@ -64,6 +66,23 @@ func (e Engine) uri(user, password string, w where) cloud.Secret {
 		return cloud.Secret{}
 	}
 	return cloud.NewSecret(fmt.Sprintf(form, url.UserPassword(user, password), w.host, w.port, w.database))
+}
+
+// connectionURI is a connection's URI with its password: the provider's own
+// where it has one, else built (some answers leave the password out of it).
+func (e Engine) connectionURI(c *godo.DatabaseConnection, user, password string) cloud.Secret {
+	if c == nil || password == "" {
+		return cloud.Secret{}
+	}
+	if u, err := url.Parse(c.URI); err == nil && u.Hostname() != "" {
+		if given, ok := u.User.Password(); ok && given == password {
+			return cloud.NewSecret(c.URI)
+		}
+	}
+	if c.User != "" {
+		user = c.User
+	}
+	return e.uri(user, password, where{c.Host, int64(c.Port), c.Database})
 }
 
 // setSecret adds a secret output when there is a value and the manifest has

@@ -82,9 +82,7 @@ func (k *pool) seen(p *godo.DatabasePool) *cloud.Observed {
 	for name, at := range map[string]*godo.DatabaseConnection{
 		"uri": c, "private_uri": p.PrivateConnection, "standby_uri": p.StandbyConnection,
 	} {
-		if at != nil {
-			setSecret(o, k.Manifest(), name, k.engine.uri(c.User, c.Password, where{at.Host, int64(at.Port), c.Database}))
-		}
+		setSecret(o, k.Manifest(), name, k.engine.connectionURI(at, c.User, c.Password))
 	}
 	return o
 }

@@ -103,10 +103,10 @@ func (k *replica) seen(rep *godo.DatabaseReplica) *cloud.Observed {
 	}
 	o.Outputs["host"], o.Outputs["port"], o.Outputs["database"], o.Outputs["user"] = c.Host, int64(c.Port), c.Database, c.User
 	setSecret(o, k.Manifest(), "password", cloud.NewSecret(c.Password))
-	setSecret(o, k.Manifest(), "uri", k.engine.uri(c.User, c.Password, where{c.Host, int64(c.Port), c.Database}))
+	setSecret(o, k.Manifest(), "uri", k.engine.connectionURI(c, c.User, c.Password))
 	if p := rep.PrivateConnection; p != nil && p.Host != "" {
 		o.Outputs["private_host"] = p.Host
-		setSecret(o, k.Manifest(), "private_uri", k.engine.uri(c.User, c.Password, where{p.Host, int64(p.Port), c.Database}))
+		setSecret(o, k.Manifest(), "private_uri", k.engine.connectionURI(p, c.User, c.Password))
 	}
 	return o
 }

@@ -55,6 +55,20 @@ func Open(access cloud.AccountAccess, base http.RoundTripper) (*Account, error) 
 	return &Account{API: api, Access: access}, nil
 }
 
+// Regional is the account on the host of one region, for products that have a
+// host for each (an object is unknown on any other). "" is the product's default
+// region. With an apiUrl of its own, an account has one host for all.
+func (a *Account) Regional(region string) (*Account, error) {
+	if a.Access.APIURL != "" || region == "" {
+		return a, nil
+	}
+	api, err := godo.New(a.API.HTTPClient, godo.SetBaseURL(godo.HostedAgentsRegionalBaseURL(region)), godo.SetUserAgent(userAgent))
+	if err != nil {
+		return nil, fmt.Errorf("account %s: region %q: %w", a.Access.ID, region, err)
+	}
+	return &Account{API: api, Access: a.Access}, nil
+}
+
 // Base is what a kind embeds: its account and its manifest.
 type Base struct {
 	*Account

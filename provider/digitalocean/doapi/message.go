@@ -37,8 +37,11 @@ var uriPassword = regexp.MustCompile(`(://[^\s/:@]*:)[^\s/@]+@`)
 // slugs of this provider are lower-case.
 var longRun = regexp.MustCompile(`[A-Za-z0-9+/_=-]{20,}`)
 
-// clean makes a provider's text fit for an error: one line, at most 500
-// characters, without secrets.
+// Line makes any text of the provider one line of at most 500 characters,
+// without what looks like a secret.
+func Line(text string) string { return clean(text, nil) }
+
+// clean is Line, also without the given secrets.
 func clean(text string, secrets []string) string {
 	for _, s := range secrets {
 		if len(s) >= 4 { // shorter ones are words that would be cut everywhere
