@@ -114,8 +114,7 @@ func checkEcho(s *stage) {
 	for _, v := range s.h.Secrets {
 		words = append(words, v.Reveal())
 	}
-	s.b.Plan(s.T, Fault{On: Everything, Refuse: http.StatusUnprocessableEntity,
-		Body: `{"id":"unprocessable_entity","message":"bad value ` + strings.Join(words, " and ") + `"}`})
+	s.b.Plan(s.T, Fault{On: Everything, Refuse: http.StatusUnprocessableEntity, Body: s.b.Refusal("bad value " + strings.Join(words, " and "))})
 	x := s.subject("echo")
 	_, err := s.kind.Create(context.Background(), x.request(true))
 	require.Error(s, err)

@@ -58,6 +58,8 @@ type Backend interface {
 	// Plan makes the next requests misbehave; Clear forgets all plans.
 	Plan(t *testing.T, f Fault)
 	Clear(t *testing.T)
+	// Refusal is the body of a refusal in the cloud's own form, saying words.
+	Refusal(words string) string
 }
 
 // Call says which requests a fault is for.

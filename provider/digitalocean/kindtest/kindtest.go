@@ -4,6 +4,7 @@ package kindtest
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"path"
 	"strings"
@@ -96,6 +97,14 @@ func start(t *testing.T, c Case) *backend {
 
 func (b *backend) Provider() cloud.Provider    { return b.provider }
 func (b *backend) Access() cloud.AccountAccess { return access(b.URL) }
+
+func (b *backend) Refusal(words string) string {
+	body, err := json.Marshal(map[string]string{"id": "unprocessable_entity", "message": words})
+	if err != nil {
+		return ""
+	}
+	return string(body)
+}
 
 func (b *backend) Objects(t *testing.T) int {
 	t.Helper()
