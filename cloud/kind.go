@@ -91,7 +91,8 @@ type Manifest struct {
 	// Spec is the JSON Schema (draft-07) of the spec. Annotations on top-level
 	// properties: x-updatable (changed in place). On any property: x-account-wide,
 	// x-secret-ref (the value must be a SecretRef), x-secret-ref-allowed (may be
-	// one), x-instances and x-networks (lists or strings of ids), x-default-from-provider.
+	// one), x-secret-refs-inside (the text may hold SecretRefs), x-instances and
+	// x-networks (lists or strings of ids), x-default-from-provider.
 	Spec          json.RawMessage `json:"spec"`
 	Outputs       []Output        `json:"outputs"`
 	SecretOutputs []SecretOutput  `json:"secretOutputs"`
@@ -121,6 +122,7 @@ type schemaNode struct {
 	AccountWideWhen  []string               `json:"x-account-wide-values"`
 	SecretRef        bool                   `json:"x-secret-ref"`
 	SecretRefAllowed bool                   `json:"x-secret-ref-allowed"`
+	SecretRefsInside bool                   `json:"x-secret-refs-inside"`
 	Instances        bool                   `json:"x-instances"`
 	Networks         bool                   `json:"x-networks"`
 	FromProvider     bool                   `json:"x-default-from-provider"`
@@ -335,6 +337,11 @@ func (r *Refs) note(n *schemaNode, v any, path string) {
 			r.Secrets = append(r.Secrets, PathValue{path, text})
 		case n.SecretRef:
 			r.BadSecrets = append(r.BadSecrets, path)
+		}
+	}
+	if n.SecretRefsInside && isText {
+		for _, ref := range FindSecretRefs(text) {
+			r.Secrets = append(r.Secrets, PathValue{path, ref})
 		}
 	}
 	ids := func(into *[]PathValue) {

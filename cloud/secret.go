@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 )
 
 const redacted = "[secret]"
@@ -30,6 +31,20 @@ func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 var secretRefPattern = regexp.MustCompile(`^secret://([A-Za-z0-9._:-]{1,128})/([A-Za-z0-9._:/-]{1,256})$`)
+
+var secretRefInside = regexp.MustCompile(`secret://[A-Za-z0-9._:-]{1,128}/[A-Za-z0-9._:/-]{1,256}`)
+
+// FindSecretRefs returns the SecretRefs that stand in a longer text (a YAML
+// document, say), each once, in the order of their first places.
+func FindSecretRefs(text string) []string {
+	var refs []string
+	for _, ref := range secretRefInside.FindAllString(text, -1) {
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
 
 // SecretRef is the address of a sealed secret: secret://<tenant>/<name> (D30).
 type SecretRef string
