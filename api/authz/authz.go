@@ -80,6 +80,8 @@ func (a *Authorizer) revision(ctx context.Context) (*revision, error) {
 type caller struct {
 	policies []platform.Policy
 	sets     sync.Map // shape -> *cedar.PolicySet
+	answers  sync.Map // question -> bool
+	answered atomic.Int64
 }
 
 // maxCallers bounds what is kept; beyond it callers are made anew each time.
@@ -146,8 +148,22 @@ func (a *Authorizer) Decide(ctx context.Context, p intent.Principal, action stri
 	if err != nil {
 		return err
 	}
+	if r.caller(p, t.Tenant).decide(p, action, t) {
+		return nil
+	}
+	return cloud.Errorf(cloud.CodeAccessDenied, "%s may not do %s on %s/%s", p.ID, action, t.Type, t.ID).With("action", action)
+}
+
+// decide asks Cedar, or remembers its answer to the same question.
+func (c *caller) decide(p intent.Principal, action string, t intent.Target) bool {
+	q, ok := c.question(action, t)
+	if ok {
+		if allowed, known := c.answers.Load(q); known {
+			return allowed.(bool)
+		}
+	}
 	name := t.Type + "/" + t.ID
-	decision, _ := cedar.Authorize(r.caller(p, t.Tenant).set(shapeOf(t)), entities(name, t.Attributes), cedar.Request{
+	decision, _ := cedar.Authorize(c.set(shapeOf(t)), entities(name, t.Attributes), cedar.Request{
 		Principal: cedar.NewEntityUID("Principal", types.String(p.ID)),
 		Action:    cedar.NewEntityUID("Action", types.String(action)),
 		Resource:  cedar.NewEntityUID("Resource", types.String(name)),
@@ -156,10 +172,44 @@ func (a *Authorizer) Decide(ctx context.Context, p intent.Principal, action stri
 			contextAction: types.String(action), contextResource: types.String(name),
 		}),
 	})
-	if decision == cedar.Allow {
-		return nil
+	if ok && c.answered.Add(1) <= maxAnswers {
+		c.answers.Store(q, decision == cedar.Allow)
 	}
-	return cloud.Errorf(cloud.CodeAccessDenied, "%s may not do %s on %s", p.ID, action, name).With("action", action)
+	return decision == cedar.Allow
+}
+
+// question is what an answer depends on when no policy names single things of
+// the target's type.
+type question struct {
+	action, kind string
+	shape
+	attributes [len(attributeOrder)]string
+}
+
+var attributeOrder = [...]string{
+	intent.AttributeKind, intent.AttributeFamily, intent.AttributeProvider, intent.AttributeAccount,
+	intent.AttributePool, intent.AttributeRegion, intent.AttributeProject,
+}
+
+// maxAnswers bounds what is remembered of one caller.
+const maxAnswers = 4096
+
+// question is the target without its id; ok is false when the id may count.
+func (c *caller) question(action string, t intent.Target) (q question, ok bool) {
+	for _, p := range c.policies {
+		for _, s := range p.Statements {
+			for _, pattern := range s.Resources {
+				if namesSome(pattern, t.Type) {
+					return q, false
+				}
+			}
+		}
+	}
+	q = question{action: action, kind: t.Type, shape: shapeOf(t)}
+	for i, name := range attributeOrder {
+		q.attributes[i] = t.Attributes[name]
+	}
+	return q, true
 }
 
 // entities holds the target with those attributes that it has.

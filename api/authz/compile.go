@@ -182,6 +182,18 @@ func matches(pat, text string) bool {
 	return strings.HasSuffix(rest, parts[last])
 }
 
+// namesSome reports whether a pattern of resources may tell things of a type apart.
+func namesSome(pattern, kind string) bool {
+	literal, rest, wild := strings.Cut(pattern, "*")
+	switch {
+	case wild && rest == "" && strings.HasPrefix(kind+"/", literal):
+		return false // all of them
+	case !strings.HasPrefix(literal, kind+"/") && !strings.HasPrefix(kind+"/", literal):
+		return false // none of them
+	}
+	return true
+}
+
 // policyID names a statement in diagnostics.
 func policyID(p platform.Policy, i int) cedar.PolicyID {
 	return cedar.PolicyID(fmt.Sprintf("%s#%d", p.ID, i))
