@@ -42,7 +42,7 @@ lint: $(GOLANGCI_LINT) $(WORKFLOWCHECK) ## Check format, vet, linters, import ru
 	$(WORKFLOWCHECK) -test=false -config .workflowcheck.yaml ./workflows/...
 
 bench: $(TESTENV) ## Measure creates, reads and whole lives beside bare Echo+pgx and bare Temporal
-	@exec $(TESTENV) -- go run ./cmd/bench
+	@exec $(TESTENV) -- go run ./cmd/cloudresources bench
 
 generate: ## Write the generated files anew
 	go generate ./...

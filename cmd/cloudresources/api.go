@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
@@ -57,26 +58,34 @@ func runAPI(ctx context.Context, cfg config, stderr io.Writer) error {
 		return err
 	}
 	defer temporal.Close()
-	deployment, err := store.Deployment(ctx)
+	handler, err := newAPI(ctx, store, temporal, namespace, reg, log)
 	if err != nil {
-		return fmt.Errorf("apply a platform file first: %w", err)
+		return err
 	}
-	rules := newRules(store, newAccounts(store, log))
-	rules.resources.Authorizer = authz.New(store)
-	handler := api.New(api.Deps{
-		Intents: rules.resources, Platform: ports{store}, Authorizer: rules.resources.Authorizer,
-		Secrets: ports{store}, Events: ports{store}, Usage: ports{store},
-		Certificates: certificatePorts{rules.certificates, store}, Batches: batchPorts{rules.batches, store},
-		Nudge:  nudger(store, temporal, log),
-		Health: health(store, temporal, namespace), Source: "/cloud-resources/" + deployment,
-		Registry: reg, Log: log, Now: time.Now,
-	})
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.APIAddr)
 	if err != nil {
 		return fmt.Errorf("API_ADDR: %w", err)
 	}
 	log.Info("api listens", "addr", listener.Addr().String())
 	return serve(ctx, listener, handler)
+}
+
+// newAPI is the API over the store, Temporal and the clouds.
+func newAPI(ctx context.Context, store *postgres.Store, temporal client.Client, namespace string, reg *prometheus.Registry, log *slog.Logger) (http.Handler, error) {
+	deployment, err := store.Deployment(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("apply a platform file first: %w", err)
+	}
+	rules := newRules(store, newAccounts(store, log))
+	rules.resources.Authorizer = authz.New(store)
+	return api.New(api.Deps{
+		Intents: rules.resources, Platform: ports{store}, Authorizer: rules.resources.Authorizer,
+		Secrets: ports{store}, Events: ports{store}, Usage: ports{store},
+		Certificates: certificatePorts{rules.certificates, store}, Batches: batchPorts{rules.batches, store},
+		Nudge:  nudger(store, temporal, log),
+		Health: health(store, temporal, namespace), Source: "/cloud-resources/" + deployment,
+		Registry: reg, Log: log, Now: time.Now,
+	}), nil
 }
 
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {

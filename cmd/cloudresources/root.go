@@ -24,6 +24,7 @@ var commands = []func() *cobra.Command{
 	newDemoCommand,
 	newBatchCommand,
 	newDaemonCommand,
+	newBenchCommand,
 }
 
 // run is the program: it carries out the command line and returns the exit code.
