@@ -6,6 +6,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/database"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/functions"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/harness"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/observability"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/spaces"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/storage"
@@ -42,6 +43,7 @@ func kinds(a *doapi.Account) []cloud.Kind {
 		apps.App(a),
 		functions.Namespace(a),
 		spaces.Key(a),
+		harness.Environment(a),
 		storage.Volume(a),
 		observability.Check(a),
 		observability.Alert(a),

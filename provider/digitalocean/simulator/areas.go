@@ -7,6 +7,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/database"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/functions"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/harness"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/spaces"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/storage"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/uptime"
@@ -20,6 +21,7 @@ func areas() []core.Area {
 		certificates.Area(),
 		database.Area(),
 		functions.Area(),
+		harness.Area(),
 		spaces.Area(),
 		storage.Area(),
 		uptime.Area(),
