@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/better-compute/cloud-resources/cloud"
@@ -25,7 +26,7 @@ func openAt(t *testing.T, previews bool, handle http.HandlerFunc) cloud.Provider
 
 func TestCatalog(t *testing.T) {
 	opened := openAt(t, false, func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, http.MethodGet+" /v2/1-clicks", r.Method+" "+r.URL.Path)
+		assert.Equal(t, http.MethodGet+" /v2/1-clicks", r.Method+" "+r.URL.Path)
 		body := map[string]string{
 			"droplet":    `{"1_clicks":[{"slug":"wordpress-20-04","type":"droplet"},null,{"slug":"","type":"droplet"}]}`,
 			"kubernetes": `{"1_clicks":[{"slug":"monitoring","type":"kubernetes"}]}`,

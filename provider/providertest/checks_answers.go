@@ -87,24 +87,24 @@ func checkClass(s *stage, name, call string, err error) {
 }
 
 // everyCall makes each call of the kind once.
-func (x *subject) everyCall(o *cloud.Observed) map[string]error {
+func (s *subject) everyCall(o *cloud.Observed) map[string]error {
 	ctx := context.Background()
 	got := map[string]error{}
-	q := x.request(true)
-	_, got["observe"] = x.kind.Observe(ctx, q)
-	if fields := x.m.Updatable(); len(fields) > 0 {
-		_, got["update"] = x.kind.Update(ctx, q, o, fields)
+	q := s.request(true)
+	_, got["observe"] = s.kind.Observe(ctx, q)
+	if fields := s.m.Updatable(); len(fields) > 0 {
+		_, got["update"] = s.kind.Update(ctx, q, o, fields)
 	}
-	got["delete"] = x.kind.Delete(ctx, q)
+	got["delete"] = s.kind.Delete(ctx, q)
 	delete(q.Memo, "deleting")
-	if l, ok := x.kind.(cloud.Labeler); ok {
+	if l, ok := s.kind.(cloud.Labeler); ok {
 		got["label"] = l.Label(ctx, q)
 		got["unlabel"] = l.Unlabel(ctx, q)
 	}
 	q.ProviderID = ""
-	_, got["find"] = x.kind.Find(ctx, q)
-	_, got["create"] = x.kind.Create(ctx, q)
-	_, got["list"] = x.kind.List(ctx, cloud.Scope{Parent: x.parent})
+	_, got["find"] = s.kind.Find(ctx, q)
+	_, got["create"] = s.kind.Create(ctx, q)
+	_, got["list"] = s.kind.List(ctx, cloud.Scope{Parent: s.parent})
 	return got
 }
 

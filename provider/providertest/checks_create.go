@@ -39,11 +39,11 @@ func checkCrash(s *stage) {
 }
 
 // complete: every secret is there although the answer that had it was lost.
-func (x *subject) complete() {
-	x.t.Helper()
-	for _, secret := range x.m.SecretOutputs {
+func (s *subject) complete() {
+	s.t.Helper()
+	for _, secret := range s.m.SecretOutputs {
 		if !secret.Optional {
-			require.False(x.t, x.sealed[secret.Name].Empty(), "no secret %s", secret.Name)
+			require.False(s.t, s.sealed[secret.Name].Empty(), "no secret %s", secret.Name)
 		}
 	}
 }

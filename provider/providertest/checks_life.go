@@ -106,18 +106,18 @@ func checkQuiet(s *stage) {
 }
 
 // quiet refreshes a ready resource: no difference, no write, no failure.
-func (x *subject) quiet(times int) {
-	x.t.Helper()
-	before := x.backend.Writes(x.t)
+func (s *subject) quiet(times int) {
+	s.t.Helper()
+	before := s.backend.Writes(s.t)
 	for i := range times {
-		o, err := x.look()
-		require.NoError(x.t, err)
-		require.NotNil(x.t, o, "look %d finds nothing", i)
-		require.Empty(x.t, x.kind.Diff(x.request(false), o), "look %d: wanted %s, observed %s", i, x.r.Spec.JSON(), text(o))
-		x.pass()
-		require.Equal(x.t, cloud.StateReady, x.r.State, x.r.Message)
+		o, err := s.look()
+		require.NoError(s.t, err)
+		require.NotNil(s.t, o, "look %d finds nothing", i)
+		require.Empty(s.t, s.kind.Diff(s.request(false), o), "look %d: wanted %s, observed %s", i, s.r.Spec.JSON(), text(o))
+		s.pass()
+		require.Equal(s.t, cloud.StateReady, s.r.State, s.r.Message)
 	}
-	require.Equal(x.t, before, x.backend.Writes(x.t), "refreshes wrote")
+	require.Equal(s.t, before, s.backend.Writes(s.t), "refreshes wrote")
 }
 
 func checkUpdates(s *stage) {

@@ -118,7 +118,6 @@ func (s *subject) pass() {
 		if o == nil {
 			o, err = s.look()
 		}
-		seen = nil
 		if err != nil {
 			s.trouble(err)
 			return
@@ -256,17 +255,27 @@ func (s *subject) until(what string, holds func() bool) {
 	if patience == 0 {
 		patience = 20 * time.Second
 	}
-	end := time.Now().Add(patience)
-	for {
-		s.pass()
-		if holds() {
-			return
+	if poll(patience, func() bool { s.pass(); return holds() }) {
+		return
+	}
+	o, err := s.look()
+	s.t.Fatalf("%s: not %s within %s: state %s, %q, failures %v, observed %s, %v", s.m.Kind, what, patience, s.r.State, s.r.Message, s.failures, text(o), err)
+}
+
+// poll tries until it holds, at most for so long. Unlike require.Eventually it
+// tries on the caller's goroutine, so that a try may fail the test.
+func poll(patience time.Duration, try func() bool) bool {
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(patience); ; {
+		if try() {
+			return true
 		}
-		if time.Now().After(end) {
-			o, err := s.look()
-			s.t.Fatalf("%s: not %s within %s: state %s, %q, failures %v, observed %s, %v", s.m.Kind, what, patience, s.r.State, s.r.Message, s.failures, text(o), err)
+		select {
+		case <-end:
+			return false
+		case <-tick.C:
 		}
-		time.Sleep(3 * time.Millisecond)
 	}
 }
 
@@ -293,26 +302,24 @@ func (s *subject) want(patch cloud.Spec) {
 func (s *subject) gone() {
 	s.t.Helper()
 	s.r.WantDelete(time.Now())
-	end := time.Now().Add(20 * time.Second)
-	for sent := false; ; {
+	sent := false
+	ended := poll(20*time.Second, func() bool {
 		o, err := s.look()
 		if err == nil && o == nil {
-			return
+			return true
 		}
-		require.False(s.t, time.Now().After(end), "%s: still there after its delete: %s, %v", s.m.Kind, text(o), err)
-		if err == nil && !sent {
-			require.Empty(s.t, cloud.Foreign(s.r, s.m, o, s.backend.Access().Deployment))
-			err := s.kind.Delete(context.Background(), s.request(true))
-			if cloud.IsNotFound(err) {
-				return
-			}
-			if err != nil {
-				require.Contains(s.t, []cloud.Class{cloud.ClassBusy, cloud.ClassUnknown}, cloud.ClassOf(err), "delete: %v", err)
-			}
-			sent = err == nil
+		if err != nil || sent {
+			return false
 		}
-		time.Sleep(3 * time.Millisecond)
-	}
+		require.Empty(s.t, cloud.Foreign(s.r, s.m, o, s.backend.Access().Deployment))
+		err = s.kind.Delete(context.Background(), s.request(true))
+		if err != nil && !cloud.IsNotFound(err) {
+			require.Contains(s.t, []cloud.Class{cloud.ClassBusy, cloud.ClassUnknown}, cloud.ClassOf(err), "delete: %v", err)
+		}
+		sent = err == nil
+		return cloud.IsNotFound(err)
+	})
+	require.True(s.t, ended, "%s: still there after its delete", s.m.Kind)
 }
 
 // noLeak fails when a text holds a secret.

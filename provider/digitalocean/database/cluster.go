@@ -53,7 +53,7 @@ func (k *cluster) Find(ctx context.Context, r cloud.Request) (*cloud.Observed, e
 // Create makes the cluster with what the call takes; the rest (maintenance,
 // configuration, ...) shows as a difference once it is online.
 func (k *cluster) Create(ctx context.Context, r cloud.Request) (*cloud.Observed, error) {
-	network, err := k.vpc(doapi.Create, r, r.Spec.String("region"))
+	network, err := networkID(k.Base, doapi.Create, r, r.Spec.String("region"))
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +157,8 @@ func clusters(ctx context.Context, a *doapi.Account, limit int) ([]godo.Database
 	return doapi.Pages[godo.Database](ctx, a, "v2/databases", "databases", nil, limit)
 }
 
-// vpc is the provider's id of the network that the spec names, in a region; ""
-// means the region's default network.
-func (k *cluster) vpc(v doapi.Verb, r cloud.Request, region string) (string, error) {
-	return networkID(k.Base, v, r, region)
-}
-
+// networkID is the provider's id of the network that the spec names, in a
+// region; "" means the region's default network.
 func networkID(k doapi.Base, v doapi.Verb, r cloud.Request, region string) (string, error) {
 	name := r.Spec.String("network")
 	if name == "" {

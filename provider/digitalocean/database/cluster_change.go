@@ -161,7 +161,11 @@ func sendSQLMode(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Obse
 // serves every engine's settings.
 func sendConfig(ctx context.Context, k *cluster, r cloud.Request, o *cloud.Observed) error {
 	in := map[string]any{"config": r.Spec["config"]}
-	return k.Call(ctx, http.MethodPatch, doapi.Path("v2", "databases", o.ProviderID, "config"), in, nil)
+	err := k.Call(ctx, http.MethodPatch, doapi.Path("v2", "databases", o.ProviderID, "config"), in, nil)
+	if err == nil {
+		noteConfig(r)
+	}
+	return err
 }
 
 // sendTags adds the tenant's new tags and removes those that it took out of its

@@ -1,6 +1,8 @@
 package database
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,7 +41,7 @@ func differs(field string, r cloud.Request, o *cloud.Observed) bool {
 	case "storage_autoscale":
 		return autoscaleDiffers(r.Spec.Object(field), o.Spec.Object(field))
 	case "config":
-		return !covers(want, have)
+		return !covers(want, have, configSent(r))
 	}
 	return !cloud.SameValue(want, have)
 }
@@ -104,12 +106,12 @@ func autoscaleDiffers(want, have cloud.Spec) bool {
 	if on != is || !on {
 		return on != is
 	}
-	return !covers(map[string]any(want), map[string]any(have))
+	return !covers(map[string]any(want), map[string]any(have), true)
 }
 
-// covers reports whether have holds every value of want; want may be partial
-// at every depth. A field that have does not know yet differs.
-func covers(want, have any) bool {
+// covers reports whether have holds every value of want; want may be partial at
+// every depth. What have does not show is taken as it was sent, if it was.
+func covers(want, have any, sent bool) bool {
 	w, ok := want.(map[string]any)
 	if !ok {
 		return cloud.SameValue(want, have)
@@ -119,11 +121,30 @@ func covers(want, have any) bool {
 		return false
 	}
 	for name, v := range w {
-		if !covers(v, h[name]) {
+		shown, ok := h[name]
+		if !ok && !sent || ok && !covers(v, shown, sent) {
 			return false
 		}
 	}
 	return true
+}
+
+// memoConfig keeps which settings were last sent, as a fingerprint.
+const memoConfig = "config"
+
+func configSent(r cloud.Request) bool {
+	return r.Memo[memoConfig] != "" && r.Memo[memoConfig] == fingerprint(r.Spec.Object("config"))
+}
+
+func noteConfig(r cloud.Request) {
+	if r.Memo != nil && r.Spec["config"] != nil {
+		r.Memo[memoConfig] = fingerprint(r.Spec.Object("config"))
+	}
+}
+
+func fingerprint(s cloud.Spec) string {
+	sum := sha256.Sum256(s.JSON())
+	return hex.EncodeToString(sum[:8])
 }
 
 // NormaliseSpec gives values that have several spellings one of them.

@@ -1,7 +1,10 @@
 package database_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -10,6 +13,7 @@ import (
 
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/database"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
 )
 
 func spec(t *testing.T, text string) cloud.Spec {
@@ -73,6 +77,24 @@ func TestClusterDiff(t *testing.T) {
 			require.Equal(t, c.differs, database.Cluster(nil, engine).Diff(r, o))
 		})
 	}
+}
+
+// A setting that the provider never shows is sent once.
+func TestSettingsThatAreNotShown(t *testing.T) {
+	k := database.Cluster(nil, database.PG)
+	r := cloud.Request{Spec: spec(t, `{"config":{"jit":false,"work_mem":4}}`), Memo: map[string]string{}}
+	shown := &cloud.Observed{Spec: spec(t, `{"config":{"jit":false}}`)}
+	require.Equal(t, []string{"config"}, k.Diff(r, shown))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	defer server.Close()
+	a, err := doapi.Open(cloud.AccountAccess{APIURL: server.URL}, nil)
+	require.NoError(t, err)
+	_, err = database.Cluster(a, database.PG).Update(context.Background(), r, shown, []string{"config"})
+	require.NoError(t, err)
+	require.Empty(t, k.Diff(r, shown))
+	require.Equal(t, []string{"config"}, k.Diff(r, &cloud.Observed{Spec: spec(t, `{"config":{"jit":true}}`)}), "one that is shown still counts")
+	r.Spec = spec(t, `{"config":{"jit":false,"work_mem":8}}`)
+	require.Equal(t, []string{"config"}, k.Diff(r, shown), "and so does another wish")
 }
 
 // Rights compare as sets; what no answer shows is compared with what was sent.

@@ -26,7 +26,7 @@ func Pool(a *doapi.Account, e Engine) cloud.Kind {
 	return &pool{child{doapi.NewBase(a, poolManifests[string(e)]), e, "pools", "pools", "pool"}}
 }
 
-// body is the whole pool, as create and update take it. It is not godo's
+// poolBody is the whole pool, as create and update take it. It is not godo's
 // because that drops an empty user, which is how a user is taken away.
 func poolBody(r cloud.Request) map[string]any {
 	return map[string]any{

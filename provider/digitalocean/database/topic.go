@@ -56,6 +56,9 @@ func (k *topic) Create(ctx context.Context, r cloud.Request) (*cloud.Observed, e
 	if err := k.Fail(doapi.Create, r, err, unready(r.Parent), doapi.Fields("name")); err != nil {
 		return nil, err
 	}
+	if answer.ID != "" || answer.Topic != nil {
+		noteConfig(r)
+	}
 	if answer.Topic != nil && answer.Topic.Name != "" {
 		return k.seen(answer.Topic), nil
 	}
@@ -114,7 +117,7 @@ func exactObject(raw json.RawMessage) cloud.Spec {
 func (k *topic) Diff(r cloud.Request, o *cloud.Observed) []string {
 	var out []string
 	for _, f := range []string{"partition_count", "replication_factor", "config"} {
-		if want, have := r.Spec[f], o.Spec[f]; want != nil && have != nil && !covers(want, have) {
+		if want, have := r.Spec[f], o.Spec[f]; want != nil && have != nil && !covers(want, have, configSent(r)) {
 			out = append(out, f)
 		}
 	}
@@ -132,6 +135,9 @@ func (k *topic) Update(ctx context.Context, r cloud.Request, o *cloud.Observed, 
 		in[f] = r.Spec[f]
 	}
 	err = k.Call(ctx, http.MethodPut, k.path(parent, o.ProviderID), in, nil)
+	if err == nil {
+		noteConfig(r)
+	}
 	return &cloud.Updated{Settles: fields}, k.Fail(doapi.Change, r, err, doapi.Fields(fields...))
 }
 

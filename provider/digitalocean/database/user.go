@@ -43,11 +43,15 @@ func (k *user) Find(ctx context.Context, r cloud.Request) (*cloud.Observed, erro
 	return k.Observe(ctx, r)
 }
 
-// Create makes the user with its settings.
+// Create makes the user with its settings, once the cluster's record knows where
+// the cluster is: the user's URI is made of it.
 func (k *user) Create(ctx context.Context, r cloud.Request) (*cloud.Observed, error) {
 	parent, err := k.ParentID(doapi.Create, r.Parent)
 	if err != nil {
 		return nil, err
+	}
+	if endpoint(r.Parent.Outputs, "host").host == "" && r.Parent.Outputs["status"] != "online" {
+		return nil, &cloud.ProviderError{Class: cloud.ClassBusy, Op: k.Op(doapi.Create), Message: "waiting for the cluster to be online"}
 	}
 	in := map[string]any{"name": r.Spec.String("name")}
 	for _, f := range []string{"settings", "mysql_settings"} {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/better-compute/cloud-resources/cloud"
@@ -33,8 +34,8 @@ func TestNothingIsRetried(t *testing.T) {
 		var sent atomic.Int32
 		a := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			sent.Add(1)
-			require.Equal(t, "Bearer "+token, r.Header.Get("Authorization"))
-			require.Contains(t, r.Header.Get("User-Agent"), "better-compute")
+			assert.Equal(t, "Bearer "+token, r.Header.Get("Authorization"))
+			assert.Contains(t, r.Header.Get("User-Agent"), "better-compute")
 			w.WriteHeader(status)
 		})
 		require.Error(t, a.Call(context.Background(), http.MethodPost, "v2/x", map[string]any{"a": 1}, nil))
@@ -50,7 +51,7 @@ func pages(t *testing.T, n int, shape func(page, pages int) string, ignorePaging
 		asked.Add(1)
 		size, _ := strconv.Atoi(r.URL.Query().Get("per_page"))
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
-		require.Equal(t, 200, size)
+		assert.Equal(t, 200, size)
 		from, to := (page-1)*size, min(page*size, n)
 		if ignorePaging {
 			from, to = 0, n
@@ -60,7 +61,7 @@ func pages(t *testing.T, n int, shape func(page, pages int) string, ignorePaging
 			items = append(items, i)
 		}
 		raw, err := json.Marshal(items)
-		require.NoError(t, err)
+		assert.NoError(t, err)
 		_, _ = fmt.Fprintf(w, `{"things":%s%s}`, raw, shape(page, (n+size-1)/size))
 	})
 	found, err := doapi.Pages[int](context.Background(), a, "v2/things", "things", url.Values{"q": {"x"}}, 0)

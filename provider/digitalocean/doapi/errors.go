@@ -27,8 +27,6 @@ const (
 	Unlabel Verb = "unlabel"
 )
 
-func (v Verb) reads() bool { return v == Look || v == List }
-
 // Meaning changes what Fail makes of an error, where a product means something
 // of its own by a status.
 type Meaning func(*failure)

@@ -44,9 +44,9 @@ type account struct{ *client }
 func (a account) Kind(name string) (cloud.Kind, bool) {
 	switch name {
 	case boxManifest.Kind:
-		return box{a.client}, true
+		return box(a), true
 	case lidManifest.Kind:
-		return lid{a.client}, true
+		return lid(a), true
 	}
 	return nil, false
 }
