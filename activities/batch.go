@@ -2,26 +2,11 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/cloud/quorum"
-)
-
-// Limits of dispatching.
-const (
-	// dispatchBatch is how many commands one activity takes, dispatchFlight how
-	// many of them are on their way to daemons at once.
-	dispatchBatch  = 50
-	dispatchFlight = 8
-	// commandTimeout bounds one send; a daemon that works longer answers the
-	// repeat from its journal.
-	commandTimeout = 30 * time.Second
-	commandBackoff = time.Minute
 )
 
 // BatchActivities are the activities of command batches: the gateway.
@@ -40,14 +25,22 @@ func (a *BatchActivities) internal(ctx context.Context, op, id string, err error
 
 // LoadBatch answers what a batch needs next.
 func (a *BatchActivities) LoadBatch(ctx context.Context, id string) (cloud.Next, error) {
-	b, open, due, err := a.Records.LoadBatch(ctx, id)
+	next, err := a.load(ctx, id)
 	if err != nil {
-		if cloud.AsError(err).Code == cloud.CodeNotFound {
-			return cloud.Next{Step: cloud.StepEnd, Message: "no such batch"}, nil
-		}
 		return cloud.Next{}, a.internal(ctx, "load", id, err)
 	}
-	return cloud.DecideBatch(b, open, due, a.Now()), nil
+	return next, nil
+}
+
+func (a *BatchActivities) load(ctx context.Context, id string) (cloud.Next, error) {
+	b, open, due, err := a.Records.LoadBatch(ctx, id)
+	switch e := cloud.AsError(err); {
+	case e == nil:
+		return cloud.DecideBatch(b, open, due, a.Now()), nil
+	case e.Code == cloud.CodeNotFound:
+		return cloud.Next{Step: cloud.StepEnd, Message: "no such batch"}, nil
+	}
+	return cloud.Next{}, err
 }
 
 // ExpireBatch ends a batch whose time is over.
@@ -76,45 +69,59 @@ func (a *BatchActivities) DispatchCommands(ctx context.Context, id string) (clou
 }
 
 func (a *BatchActivities) dispatch(ctx context.Context, id string) (cloud.Next, error) {
-	file, approvals, err := a.Records.BatchFile(ctx, id)
-	if err != nil {
-		return cloud.Next{}, err
-	}
-	policy, err := a.Records.QuorumPolicy(ctx)
-	if err != nil {
-		return cloud.Next{}, err
-	}
-	b, _, _, err := a.Records.LoadBatch(ctx, id)
-	if err != nil {
-		return cloud.Next{}, err
-	}
-	statement, tree, err := file.Open()
-	if err != nil {
-		return cloud.Next{}, err
-	}
-	approvals = standing(policy, statement, approvals, a.Now())
-	if b.Threshold > 0 {
-		if approvers, err := quorum.VerifyApprovals(policy, statement, approvals, a.Now()); err != nil {
-			if err := a.Records.ChangeBatch(ctx, id, cloud.ActorReconciler, func(b *cloud.Batch) *cloud.BatchChange {
-				return b.Unapproved(approvers, "its approvals no longer suffice: "+err.Error(), a.Now())
-			}); err != nil {
-				return cloud.Next{}, err
-			}
-			return a.LoadBatch(ctx, id)
+	d, err := a.prepare(ctx, id)
+	if err != nil || d == nil {
+		if err != nil {
+			return cloud.Next{}, err
 		}
+		return a.load(ctx, id)
 	}
 	commands, err := a.Records.DueCommands(ctx, id, dispatchBatch)
 	if err != nil {
 		return cloud.Next{}, err
 	}
-	if len(commands) == 0 {
-		return a.finish(ctx, id)
-	}
-	d := &dispatching{BatchActivities: a, batch: b, policy: policy, statement: statement, tree: tree, approvals: approvals}
 	if err := d.all(ctx, commands); err != nil {
 		return cloud.Next{}, err
 	}
 	return a.finish(ctx, id)
+}
+
+// prepare reads a batch and judges its approvals by the policy in force. Nil
+// when it is not to be dispatched; it then waits for approvals.
+func (a *BatchActivities) prepare(ctx context.Context, id string) (*dispatching, error) {
+	b, _, _, err := a.Records.LoadBatch(ctx, id)
+	if err != nil || b.State != cloud.BatchDispatching {
+		return nil, err
+	}
+	file, approvals, err := a.Records.BatchFile(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := a.Records.QuorumPolicy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	statement, tree, err := file.Open()
+	if err != nil {
+		return nil, err
+	}
+	d := &dispatching{BatchActivities: a, batch: b, policy: policy, statement: statement, tree: tree}
+	if b.Threshold == 0 && !policy.RequiresApproval() {
+		d.policy = quorum.Policy{TrustDomain: statement.TrustDomain, AllowUnapproved: true}
+		return d, nil
+	}
+	d.approvals = standing(policy, statement, approvals, a.Now())
+	approvers, err := quorum.VerifyApprovals(policy, statement, d.approvals, a.Now())
+	if err == nil {
+		return d, nil
+	}
+	threshold := policy.Threshold
+	if threshold == 0 { // the keys were withdrawn, the batch still wants them
+		threshold = b.Threshold
+	}
+	return nil, a.Records.ChangeBatch(ctx, id, cloud.ActorReconciler, func(b *cloud.Batch) *cloud.BatchChange {
+		return b.Unapproved(approvers, threshold, "its approvals do not suffice under the approver keys in force: "+err.Error(), a.Now())
+	})
 }
 
 // standing are the approvals that still hold: one by a key that was revoked
@@ -143,145 +150,31 @@ func (a *BatchActivities) finish(ctx context.Context, id string) (cloud.Next, er
 			return cloud.Next{}, err
 		}
 	}
-	return a.LoadBatch(ctx, id)
+	return a.load(ctx, id)
 }
 
-// RecordBatchIntent is RecordIntent for batches: approve and cancel by hand.
+// RecordBatchIntent is RecordIntent for batches: approve, cancel and refresh by hand.
 func (a *BatchActivities) RecordBatchIntent(ctx context.Context, s HandSignal) (HandAnswer, error) {
+	var answer HandAnswer
 	var err error
 	switch s.Name {
 	case "approve":
 		err = a.Intents.OperatorApprove(ctx, s.ResourceID, s.Payload)
 	case "cancel":
 		err = a.Intents.OperatorCancel(ctx, s.ResourceID)
+	case "refresh":
+		err = a.Intents.OperatorRefreshBatch(ctx, s.ResourceID)
 	default:
-		err = cloud.Errorf(cloud.CodeInvalidInput, "there is no signal %q; there are approve and cancel", s.Name)
+		err = cloud.Errorf(cloud.CodeInvalidInput, "there is no signal %q; there are approve, cancel and refresh", s.Name)
 	}
-	var answer HandAnswer
 	if e := cloud.AsError(err); e != nil {
 		if e.Code == cloud.CodeUnavailable || e.Code == cloud.CodeInternal {
 			return answer, a.internal(ctx, "record "+s.Name, s.ResourceID, err)
 		}
+		a.Log.WarnContext(ctx, "hand-sent signal refused", "batch", s.ResourceID, "signal", s.Name, "code", e.Code, "reason", e.Message)
 		answer.Refused = string(e.Code) + ": " + e.Message
 	}
 	next, err := a.LoadBatch(ctx, s.ResourceID)
 	answer.Next = next
 	return answer, err
-}
-
-// dispatching is one activity's work on one batch.
-type dispatching struct {
-	*BatchActivities
-	batch     *cloud.Batch
-	policy    quorum.Policy
-	statement quorum.Statement
-	tree      *quorum.Tree
-	approvals []quorum.Approval
-}
-
-func (d *dispatching) all(ctx context.Context, commands []cloud.BatchCommand) error {
-	var wg sync.WaitGroup
-	flight := make(chan struct{}, dispatchFlight)
-	errs := make([]error, len(commands))
-	for i, c := range commands {
-		flight <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-flight }()
-			errs[i] = d.one(ctx, c)
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// one sends a command once and records what came of it. It is noted as sent
-// before it goes out, so that a crash in between shows in the audit trail.
-func (d *dispatching) one(ctx context.Context, c cloud.BatchCommand) error {
-	c.State, c.Attempts, c.DueAt = cloud.CommandSent, c.Attempts+1, d.Now().Add(d.backoff(c.Attempts))
-	if err := d.Records.SaveCommand(ctx, d.batch.ID, c); err != nil {
-		return err
-	}
-	command, err := d.tree.Command(d.statement, d.approvals, uint64(c.Index), c.Payload)
-	if err != nil {
-		return err
-	}
-	if c.Kind == cloud.KindDeleteResource {
-		err = d.deleteResource(ctx, command, &c)
-	} else {
-		err = d.send(ctx, command, &c)
-	}
-	if err != nil {
-		return err
-	}
-	return d.Records.SaveCommand(ctx, d.batch.ID, c)
-}
-
-func (d *dispatching) backoff(attempts int) time.Duration {
-	return min(time.Second<<min(attempts, 10), commandBackoff)
-}
-
-func (d *dispatching) send(ctx context.Context, command quorum.Command, c *cloud.BatchCommand) error {
-	url, token, err := d.Records.Daemon(ctx, c.Kind)
-	if e := cloud.AsError(err); e != nil {
-		if e.Code != cloud.CodeNotFound {
-			return err
-		}
-		c.Message = "no daemon is declared for commands of this kind"
-		return nil
-	}
-	client := d.Client
-	client.Token = token.Reveal()
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	answer, err := client.Send(ctx, url, command)
-	var refusal *quorum.Refusal
-	switch {
-	case errors.As(err, &refusal):
-		c.State, c.Message = cloud.CommandRefused, refusal.Error()
-	case err != nil:
-		c.Message = err.Error()
-	default:
-		c.State, c.Message = commandState(answer.Outcome), answer.Message
-		c.Answer, err = json.Marshal(answer)
-	}
-	if errors.As(err, &refusal) {
-		return nil
-	}
-	if c.State == cloud.CommandSent {
-		return nil // goes out again when it is due
-	}
-	return err
-}
-
-func commandState(o quorum.Outcome) cloud.CommandState {
-	switch o {
-	case quorum.OutcomeSucceeded:
-		return cloud.CommandSucceeded
-	case quorum.OutcomeFailed:
-		return cloud.CommandFailed
-	}
-	return cloud.CommandInterrupted
-}
-
-// deleteResource is the control plane as its own daemon: it verifies the
-// command like any daemon, then lets the held deletion go ahead.
-func (d *dispatching) deleteResource(ctx context.Context, command quorum.Command, c *cloud.BatchCommand) error {
-	policy := d.policy
-	if d.batch.Threshold == 0 { // made while no approver keys were published
-		policy = quorum.Policy{TrustDomain: d.statement.TrustDomain, AllowUnapproved: true}
-	}
-	if _, err := quorum.Verify(policy, command, d.Now()); err != nil {
-		c.State, c.Message = cloud.CommandRefused, err.Error()
-		return nil
-	}
-	err := d.Records.ApproveDeletion(ctx, d.batch.ID, c.Subject)
-	switch e := cloud.AsError(err); {
-	case e == nil:
-		c.State, c.Message = cloud.CommandSucceeded, "the deletion goes ahead"
-	case e.Code == cloud.CodeNotFound:
-		c.State, c.Message = cloud.CommandRefused, "this batch does not hold the resource"
-	default:
-		return err
-	}
-	return nil
 }

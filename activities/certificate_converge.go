@@ -1,66 +1,108 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/better-compute/cloud-resources/cloud"
 )
 
-// converge: make the wanted object if there is none, wait until it is ready,
-// put it in service, then remove what it replaced.
+// reissueAfter is how many refresh intervals lie between two tries to have a
+// certificate issued that the provider could not issue: an hour. Issuers count
+// failures and block those who ask again at once.
+const reissueAfter = 12
+
+// converge puts the wanted object in service, then removes what it replaced.
 func (p *certificatePass) converge(ctx context.Context) error {
 	c := p.hold.Record()
-	if !c.Replacing() && c.State == cloud.StateReady {
-		return p.removeFormer(ctx)
+	if c.Replacing() || c.State != cloud.StateReady || c.RefreshWanted {
+		if served, err := p.serve(ctx); err != nil || !served {
+			return err
+		}
 	}
-	serial := c.Serial
+	return p.removeFormer(ctx)
+}
+
+// serve looks for the wanted object, makes it if there is none, and puts it in
+// service when it is ready. served is false when the certificate waits or failed.
+func (p *certificatePass) serve(ctx context.Context) (served bool, err error) {
+	c := p.hold.Record()
 	o, err := p.object(ctx, c)
 	if err != nil {
-		return p.trouble(ctx, err, serial)
+		return false, p.trouble(ctx, err)
 	}
 	if o == nil {
-		if !c.AttemptedAt.IsZero() && p.Now().Before(c.AttemptedAt.Add(p.Settings.Settle)) {
-			return p.settleFor(ctx, "waiting to see whether the provider accepted the certificate")
+		settling := !c.AttemptedAt.IsZero() && p.Now().Before(c.AttemptedAt.Add(p.Settings.Settle))
+		switch {
+		case settling:
+			return false, p.settleFor(ctx, "waiting to see whether the provider accepted the certificate")
+		case c.NextID != "" || !c.Replacing(): // D4
+			return false, p.fail(ctx, "it no longer exists at the provider; update it to make it again, or delete it")
 		}
-		if c.NextID != "" || !c.Replacing() {
-			return p.fail(ctx, "it no longer exists at the provider; update it to make it again", serial)
-		}
-		if o, err = p.create(ctx, c); o == nil || err != nil {
-			return err
+		if o, err = p.create(ctx); o == nil || err != nil {
+			return false, err
 		}
 	}
-	switch o.Phase {
-	case cloud.PhaseReady:
-		err = p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Serve(o, serial, p.Now()) })
-		if err != nil {
-			return err
-		}
-		return p.removeFormer(ctx)
-	case cloud.PhaseFailed:
-		message := o.Message
-		if message == "" {
-			message = "the provider could not issue it; check that the domains are served by this account's DNS"
-		}
-		return p.fail(ctx, message, serial)
+	return p.judge(ctx, o)
+}
+
+// judge commits what one look at the wanted object tells.
+func (p *certificatePass) judge(ctx context.Context, o *cloud.ObservedCertificate) (served bool, err error) {
+	c := p.hold.Record()
+	serial := c.Serial
+	if !c.Owns(o, serial) {
+		return false, p.fail(ctx, "the object at the provider does not bear this certificate's name; nothing was done to it")
+	}
+	switch {
+	case o.Phase == cloud.PhaseReady:
+		return true, p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Serve(o, serial, p.Now()) })
+	case !c.Replacing() && c.State == cloud.StateReady && o.Phase != cloud.PhaseFailed: // being renewed
+		return true, p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Refreshed(o, p.Now()) })
 	}
 	err = p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Accept(o, serial, p.Now()) })
 	if err != nil {
-		return err
+		return false, err
 	}
-	return p.settleFor(ctx, "the provider is issuing the certificate")
+	if o.Phase != cloud.PhaseFailed {
+		return false, p.settleFor(ctx, "the provider is issuing the certificate")
+	}
+	if c.Replacing() && c.State == cloud.StateError && (c.RefreshWanted || !p.Now().Before(c.AttemptedAt.Add(reissueAfter*p.Settings.Refresh))) {
+		return p.again(ctx, serial)
+	}
+	return false, p.fail(ctx, cmp.Or(o.Message, "the provider could not issue it; check that the domains are served by this account's DNS"))
+}
+
+// again gives up an object that could not be issued and asks for another.
+func (p *certificatePass) again(ctx context.Context, serial int64) (served bool, err error) {
+	err = p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Again(serial, p.Now()) })
+	if err != nil || p.hold.Record().Serial == serial {
+		return false, err
+	}
+	if err := p.removeFormer(ctx); err != nil || p.wait != nil {
+		return false, err
+	}
+	o, err := p.create(ctx)
+	if o == nil || err != nil {
+		return false, err
+	}
+	return p.judge(ctx, o)
 }
 
 // object looks at the wanted object: by id, else by its deterministic name.
 func (p *certificatePass) object(ctx context.Context, c *cloud.Certificate) (*cloud.ObservedCertificate, error) {
-	var o *cloud.ObservedCertificate
-	var err error
-	switch {
-	case !c.Replacing():
-		o, err = p.certs.Observe(ctx, c.Current.ProviderID)
-	case c.NextID != "":
-		o, err = p.certs.Observe(ctx, c.NextID)
-	default:
-		o, err = p.certs.Find(ctx, cloud.CertificateName(c.ID, c.Serial))
+	id := c.NextID
+	if !c.Replacing() {
+		id = c.Current.ProviderID
+	}
+	return p.look(ctx, cloud.CertificateObject{Serial: c.Serial, ProviderID: id})
+}
+
+// look reads one object; nil when it is absent.
+func (p *certificatePass) look(ctx context.Context, at cloud.CertificateObject) (o *cloud.ObservedCertificate, err error) {
+	if at.ProviderID == "" {
+		o, err = p.certs.Find(ctx, cloud.CertificateName(p.hold.Record().ID, at.Serial))
+	} else {
+		o, err = p.certs.Observe(ctx, at.ProviderID)
 	}
 	if cloud.IsNotFound(err) {
 		return nil, nil
@@ -69,8 +111,9 @@ func (p *certificatePass) object(ctx context.Context, c *cloud.Certificate) (*cl
 }
 
 // create notes the attempt and sends the create once. A nil object means that
-// the record waits or failed.
-func (p *certificatePass) create(ctx context.Context, c *cloud.Certificate) (*cloud.ObservedCertificate, error) {
+// the certificate waits or failed.
+func (p *certificatePass) create(ctx context.Context) (*cloud.ObservedCertificate, error) {
+	c := p.hold.Record()
 	serial := c.Serial
 	req := cloud.CertificateRequest{
 		Name: cloud.CertificateName(c.ID, serial), Type: string(c.Type),
@@ -78,20 +121,22 @@ func (p *certificatePass) create(ctx context.Context, c *cloud.Certificate) (*cl
 	}
 	if c.Type == cloud.CertificateCustom {
 		key, err := p.Records.UnsealPrivateKey(ctx, c)
-		if err != nil {
-			return nil, p.trouble(ctx, err, serial)
+		if err == nil {
+			_, err = cloud.CheckCertificate(c.Type, c.Material, key, p.Now())
 		}
-		if _, err := cloud.CheckCertificate(c.Type, c.Material, key, p.Now()); err != nil {
-			return nil, p.trouble(ctx, err, serial)
+		if err != nil {
+			return nil, p.trouble(ctx, err)
 		}
 		req.PrivateKey = key
 	}
-	err := p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Attempt(p.Now()) })
-	if err != nil {
+	err := p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange {
+		if c.Serial != serial || c.Intent != cloud.IntentPresent {
+			return nil // something else was asked for meanwhile
+		}
+		return c.Attempt(p.Now())
+	})
+	if fresh := p.hold.Record(); err != nil || fresh.Serial != serial || fresh.Intent != cloud.IntentPresent {
 		return nil, err
-	}
-	if fresh := p.hold.Record(); fresh.Serial != serial || fresh.Intent != cloud.IntentPresent {
-		return nil, p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Unattempt(p.Now()) })
 	}
 	o, err := p.certs.Create(ctx, req)
 	switch cloud.ClassOf(err) {
@@ -102,72 +147,13 @@ func (p *certificatePass) create(ctx context.Context, c *cloud.Certificate) (*cl
 		if found, findErr := p.certs.Find(ctx, req.Name); findErr == nil {
 			return found, nil
 		}
-		return nil, p.trouble(ctx, err, serial)
+		return nil, p.trouble(ctx, err)
 	case cloud.ClassUnknown:
-		return nil, p.trouble(ctx, err, serial)
+		return nil, p.trouble(ctx, err)
 	}
-	if err := p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Unattempt(p.Now()) }); err != nil {
+	unattempt := func(c *cloud.Certificate) *cloud.CertificateChange { return c.Unattempt(serial, p.Now()) }
+	if err := p.commit(ctx, unattempt); err != nil {
 		return nil, err
 	}
-	return nil, p.trouble(ctx, err, serial)
-}
-
-// removeFormer removes objects that a newer one replaced. One that a load
-// balancer uses stays until the next try.
-func (p *certificatePass) removeFormer(ctx context.Context) error {
-	for _, f := range p.hold.Record().Former {
-		if done, err := p.removeObject(ctx, f.ProviderID); err != nil || !done {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeObject deletes one object; done is false when the record waits.
-func (p *certificatePass) removeObject(ctx context.Context, providerID string) (done bool, err error) {
-	err = p.certs.Delete(ctx, providerID)
-	switch cloud.ClassOf(err) {
-	case "", cloud.ClassNotFound:
-		return true, p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange {
-			return c.Removed(providerID, p.Now())
-		})
-	case cloud.ClassBusy, cloud.ClassRefused:
-		return false, p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange {
-			return c.InUse("the provider keeps a former or deleted certificate while a load balancer uses it: "+err.Error(), p.Settings, p.Now())
-		})
-	}
-	return false, p.trouble(ctx, err, p.hold.Record().Serial)
-}
-
-// remove deletes every object of a certificate. A create whose outcome is not
-// known is waited for first, so that nothing is left behind.
-func (p *certificatePass) remove(ctx context.Context) error {
-	c := p.hold.Record()
-	ids := make([]string, 0, len(c.Former)+2)
-	for _, f := range c.Former {
-		ids = append(ids, f.ProviderID)
-	}
-	if c.Current.ProviderID != "" {
-		ids = append(ids, c.Current.ProviderID)
-	}
-	switch {
-	case c.NextID != "":
-		ids = append(ids, c.NextID)
-	case c.Replacing() && !c.AttemptedAt.IsZero():
-		o, err := p.object(ctx, c)
-		switch {
-		case err != nil:
-			return p.trouble(ctx, err, c.Serial)
-		case o != nil:
-			ids = append(ids, o.ProviderID)
-		case p.Now().Before(c.AttemptedAt.Add(p.Settings.Settle)):
-			return p.settleFor(ctx, "waiting to see whether the provider accepted the certificate before it is deleted")
-		}
-	}
-	for _, id := range ids {
-		if done, err := p.removeObject(ctx, id); err != nil || !done {
-			return err
-		}
-	}
-	return p.commit(ctx, func(c *cloud.Certificate) *cloud.CertificateChange { return c.Deleted(p.Now()) })
+	return nil, p.trouble(ctx, err)
 }

@@ -26,6 +26,8 @@ type (
 	CertificateRecords = ports.CertificateRecords
 	CertificateHold    = ports.CertificateHold
 	CertificateIntents = ports.CertificateIntents
+	CertificateSweep   = ports.CertificateSweep
+	CertificateItem    = ports.CertificateItem
 	BatchRecords       = ports.BatchRecords
 	BatchIntents       = ports.BatchIntents
 )

@@ -14,12 +14,14 @@ import (
 
 // Sweeps is the activity of account sweeps and what it needs.
 type Sweeps struct {
-	Store    Sweep
-	Records  Records
-	Accounts Accounts
-	Settings cloud.Settings
-	Now      func() time.Time
-	Log      *slog.Logger
+	Store Sweep
+	// Certificates is nil where there are none to sweep.
+	Certificates CertificateSweep
+	Records      Records
+	Accounts     Accounts
+	Settings     cloud.Settings
+	Now          func() time.Time
+	Log          *slog.Logger
 }
 
 // SweepInput says which account is swept and how the last sweep of it ended.
@@ -84,7 +86,8 @@ type sweep struct {
 	deployment string
 }
 
-// unit is one list call's worth: a kind, or a kind in one parent.
+// unit is one list call's worth: a kind, or a kind in one parent; without a
+// kind it is the account's certificates.
 type unit struct {
 	kind     cloud.Kind
 	manifest *cloud.Manifest
@@ -94,14 +97,14 @@ type unit struct {
 
 func (s *sweep) run(ctx context.Context) error {
 	kinds, err := s.Store.SweepKinds(ctx, s.in.Account)
-	if err != nil {
-		if cloud.AsError(err).Code == cloud.CodeNotFound {
+	if err == nil {
+		s.account, err = s.Accounts.Open(ctx, s.in.Account)
+	}
+	if e := cloud.AsError(err); e != nil {
+		if e.Code == cloud.CodeNotFound {
 			s.Gone, s.Message = true, "the account is no longer declared"
 			return nil
 		}
-		return err
-	}
-	if s.account, err = s.Accounts.Open(ctx, s.in.Account); err != nil {
 		return err
 	}
 	if s.deployment, err = s.Accounts.Deployment(ctx); err != nil {
@@ -136,6 +139,9 @@ func (s *sweep) plan(kinds []SweepKind) []unit {
 			p := &k.Parents[i]
 			plan = append(plan, unit{kind: kind, manifest: m, parent: p, key: k.Kind + "/" + p.ResourceID})
 		}
+	}
+	if s.Certificates != nil && s.account.Certificates() != nil {
+		plan = append(plan, unit{key: certificatesKey})
 	}
 	slices.SortFunc(plan, func(a, b unit) int { return strings.Compare(a.key, b.key) })
 	return slices.DeleteFunc(plan, func(u unit) bool { return u.key < s.in.From })

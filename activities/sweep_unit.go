@@ -13,6 +13,9 @@ type finder func(ctx context.Context, r *cloud.Resource) (*cloud.Observed, error
 
 // unit lists one kind and compares it with the records at rest, page by page.
 func (s *sweep) unit(ctx context.Context, u unit) error {
+	if u.kind == nil {
+		return s.certificates(ctx)
+	}
 	started := s.Now()
 	find, err := s.list(ctx, u)
 	if err != nil {

@@ -1,6 +1,9 @@
 package cloud
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // BatchState is where a command batch is.
 type BatchState string
@@ -32,7 +35,7 @@ const (
 	CommandSent        CommandState = "sent" // sent at least once, no answer recorded
 	CommandSucceeded   CommandState = "succeeded"
 	CommandFailed      CommandState = "failed"
-	CommandInterrupted CommandState = "interrupted" // started; its end is unknown
+	CommandInterrupted CommandState = "interrupted" // it may have run; its end is unknown
 	CommandRefused     CommandState = "refused"     // the daemon said no; it did not run
 	CommandDropped     CommandState = "dropped"     // the batch ended before it was sent
 )
@@ -69,7 +72,8 @@ type Batch struct {
 	TrustDomain string
 	Root        string // hex
 	LeafCount   int
-	// Threshold is how many approvers are needed; 0 without approver keys.
+	// Threshold is how many approvers are needed, by the policy under which its
+	// approvals were judged last; 0 without approver keys.
 	Threshold int
 	ExpiresAt time.Time
 	// ResourceID is set when the batch stands for a resource's deletion.
@@ -103,9 +107,10 @@ type BatchCommand struct {
 // BatchChange is what the transaction that saves a batch also does.
 type BatchChange struct {
 	Events []Event
-	// GiveBack returns held deletions of this batch to what they were.
+	// GiveBack returns the deletions that this batch still holds.
 	GiveBack bool
-	// Drop marks commands that were not sent as dropped.
+	// Drop ends commands without an answer: dropped when never sent, else
+	// interrupted, since nobody knows what became of them.
 	Drop bool
 }
 
@@ -153,11 +158,16 @@ func (b *Batch) Created(now time.Time) *BatchChange {
 	return ch
 }
 
-// Approved records who signed so far; enough lets the commands go out.
-func (b *Batch) Approved(approvers []string, enough bool, now time.Time) *BatchChange {
+// Approved records who signed so far of how many are needed; enough lets the
+// commands go out.
+func (b *Batch) Approved(approvers []string, threshold int, enough bool, now time.Time) *BatchChange {
+	if b.State != BatchAwaiting {
+		return nil
+	}
 	ch := b.touch(now)
-	b.Approvers = approvers
-	if enough && b.State == BatchAwaiting {
+	b.Approvers, b.Threshold = approvers, threshold
+	b.Message = fmt.Sprintf("awaits the signatures of its approvers: %d of %d have signed", len(approvers), threshold)
+	if enough {
 		b.State, b.Message = BatchDispatching, ""
 		b.Generation++
 		ch.event(b, EventBatchApproved, map[string]any{"approvers": approvers})
@@ -165,12 +175,14 @@ func (b *Batch) Approved(approvers []string, enough bool, now time.Time) *BatchC
 	return ch
 }
 
-// Unapproved takes an approval back: a key was revoked since it signed.
-func (b *Batch) Unapproved(approvers []string, message string, now time.Time) *BatchChange {
-	ch := b.touch(now)
-	if b.State == BatchDispatching && b.Threshold > 0 {
-		b.State, b.Approvers, b.Message = BatchAwaiting, approvers, message
+// Unapproved makes a batch wait again: the policy changed since it was
+// approved, or since it was made without approver keys.
+func (b *Batch) Unapproved(approvers []string, threshold int, message string, now time.Time) *BatchChange {
+	if b.State != BatchDispatching {
+		return nil
 	}
+	ch := b.touch(now)
+	b.State, b.Approvers, b.Threshold, b.Message = BatchAwaiting, approvers, threshold, message
 	return ch
 }
 
@@ -184,12 +196,14 @@ func (b *Batch) Expire(now time.Time) *BatchChange {
 	return b.end(BatchExpired, EventBatchExpired, "its time was over before every command had an answer", now)
 }
 
-// Complete ends a batch whose commands all have their last answer.
+// Complete ends a batch whose commands all have their last answer. A deletion
+// that it holds even so was refused, and is given back.
 func (b *Batch) Complete(counts map[CommandState]int, now time.Time) *BatchChange {
 	if b.State != BatchDispatching {
-		return b.touch(now)
+		return nil
 	}
 	ch := b.touch(now)
+	ch.GiveBack = true
 	b.State, b.Message, b.EndedAt = BatchCompleted, "", now
 	b.Generation++
 	data := map[string]any{}
@@ -201,10 +215,10 @@ func (b *Batch) Complete(counts map[CommandState]int, now time.Time) *BatchChang
 }
 
 func (b *Batch) end(s BatchState, t EventType, message string, now time.Time) *BatchChange {
-	ch := b.touch(now)
 	if b.State.Final() {
-		return ch
+		return nil
 	}
+	ch := b.touch(now)
 	b.State, b.Message, b.EndedAt = s, message, now
 	b.Generation++
 	ch.GiveBack, ch.Drop = true, true

@@ -87,6 +87,10 @@ func checkCustom(m CertificateMaterial, key Secret, now time.Time) (*x509.Certif
 }
 
 func parseChain(text string) ([]*x509.Certificate, error) {
+	// The decoder skips what it cannot read, so a damaged key would pass it.
+	if strings.Contains(text, "PRIVATE KEY") {
+		return nil, fmt.Errorf("a private key stands here; store it as a secret and name its reference in privateKey")
+	}
 	var out []*x509.Certificate
 	rest := []byte(text)
 	for len(strings.TrimSpace(string(rest))) > 0 {
@@ -94,8 +98,6 @@ func parseChain(text string) ([]*x509.Certificate, error) {
 		switch {
 		case block == nil:
 			return nil, fmt.Errorf("not PEM")
-		case strings.Contains(block.Type, "PRIVATE KEY"):
-			return nil, fmt.Errorf("a private key stands here; store it as a secret and name its reference in privateKey")
 		case block.Type != "CERTIFICATE":
 			return nil, fmt.Errorf("a PEM block that is no certificate")
 		case len(out) == maxChain:

@@ -160,7 +160,7 @@ func TestACertificateIsReplacedBeforeTheFormerOneGoes(t *testing.T) {
 	require.Equal(t, cloud.StepRetry, next.Step, "a refused removal is tried again")
 	require.Equal(t, now.Add(settings.Refresh), next.RetryAt)
 	require.Equal(t, cloud.StepUpdate, cloud.DecideCertificate(c, next.RetryAt).Step)
-	c.Removed("one", now)
+	c.Removed(cloud.CertificateObject{Serial: 0}, now)
 	require.Equal(t, cloud.StepRest, cloud.DecideCertificate(c, next.RetryAt).Step)
 	require.Empty(t, c.Message)
 	require.Equal(t, []cloud.EventType{
@@ -176,7 +176,7 @@ func TestAnAnswerForFormerMaterialIsNotPutInService(t *testing.T) {
 	c.WantMaterial(cloud.CertificateMaterial{Leaf: "new"}, now)
 	c.Serve(&cloud.ObservedCertificate{ProviderID: "old", Phase: cloud.PhaseReady}, 0, now)
 	require.True(t, c.Replacing())
-	require.Equal(t, []cloud.CertificateObject{{Serial: 0, ProviderID: "old"}}, c.Former, "it is removed later, not forgotten")
+	require.Equal(t, []cloud.CertificateObject{{Serial: 0, ProviderID: "old", AttemptedAt: now}}, c.Former, "it is removed later, not forgotten")
 }
 
 func TestExpiryIsToldOnceAtEachMark(t *testing.T) {
@@ -200,7 +200,8 @@ func TestExpiryIsToldOnceAtEachMark(t *testing.T) {
 	require.Equal(t, 7, ch.Events[0].Data["days"], "after an outage only the nearest mark is told")
 	require.Nil(t, late.Notice(end.Add(-5*24*time.Hour)))
 
-	renewed := late.Refreshed(&cloud.ObservedCertificate{NotAfter: end.Add(90 * 24 * time.Hour)}, end)
+	late.Current.ProviderID = "one"
+	renewed := late.Refreshed(&cloud.ObservedCertificate{ProviderID: "one", NotAfter: end.Add(90 * 24 * time.Hour)}, end)
 	require.Equal(t, "renewed", renewed.Events[0].Data["reason"])
 	require.Nil(t, late.Notice(end), "a renewal starts the marks anew")
 }

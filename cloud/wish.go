@@ -95,7 +95,20 @@ func (r *Resource) HoldDelete(batch string, now time.Time) *Change {
 	r.Before = &Before{State: r.State, Intent: r.Intent, Message: r.Message}
 	r.HeldBy = batch
 	c := r.WantDelete(now)
-	r.Message = "awaits the approval of command batch " + batch
+	r.Message = awaits(batch)
+	return c
+}
+
+func awaits(batch string) string { return "awaits the approval of command batch " + batch }
+
+// Rehold moves a held deletion to another batch, the one that its parent's
+// deletion awaits, so that both share one fate.
+func (r *Resource) Rehold(from, to string, now time.Time) *Change {
+	if r.HeldBy != from {
+		return &Change{}
+	}
+	c := r.touch(now)
+	r.HeldBy, r.Message = to, awaits(to)
 	return c
 }
 

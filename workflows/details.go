@@ -64,7 +64,7 @@ func (e *entity) details(ctx workflow.Context) string {
 		fmt.Fprintf(&b, "\n\nThere is no signal %s; there are %s.", strings.Join(unknown, ", "), strings.Join(e.signals, ", "))
 	}
 	if e.carried.CancelIgnored {
-		b.WriteString("\n\nA cancel request was ignored; send the signal `delete` or `release` instead.")
+		b.WriteString("\n\nA cancel request was ignored; send the signal `" + e.signals[0] + "` instead.")
 	}
 	return b.String()
 }
@@ -74,7 +74,11 @@ func (e *entity) waitsFor() string {
 	case cloud.StepRest:
 		return "at rest until somebody asks for something"
 	case cloud.StepRetry:
-		return "failed; it is looked at again by itself, or at once after the signal `refresh`"
+		what := "waiting"
+		if e.next.State == cloud.StateError {
+			what = "failed"
+		}
+		return what + "; it is looked at again by itself, or at once after the signal `refresh`"
 	case cloud.StepEnd:
 		return "ended"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 
 	"github.com/better-compute/cloud-resources/cloud"
 )
@@ -43,13 +44,14 @@ type NewCertificate struct {
 	IdempotencyKey string
 }
 
-// CertificateUpdate is an update as it was asked for; nil leaves a field as it is.
+// CertificateUpdate is an update as it was asked for; nil leaves a field as it
+// is, "" empties the description or the chain.
 type CertificateUpdate struct {
 	Description     *string
-	Leaf            *string          `json:"leaf"`
-	Chain           *string          `json:"chain"`
-	PrivateKey      *cloud.SecretRef `json:"privateKey"`
-	Domains         []string         `json:"domains"`
+	Leaf            *string
+	Chain           *string
+	PrivateKey      *cloud.SecretRef
+	Domains         []string
 	ExpectedVersion *int64
 }
 
@@ -93,14 +95,17 @@ func (s *CertificateService) Create(ctx context.Context, p Principal, n NewCerti
 		ID: id, TenantID: n.TenantID, ProjectID: n.ProjectID, PoolID: n.PoolID, AccountID: pool.Account.ID,
 		Provider: pool.Account.Provider, Name: n.Name, Description: n.Description, Owner: p.ID, Type: n.Type, Material: n.Material,
 	}
-	if err := s.check(ctx, c, n.Material); err != nil {
+	if err := s.check(ctx, n.TenantID, n.Type, n.Material); err != nil {
 		return nil, err
 	}
 	return s.Store.InsertCertificate(ctx, c, digest, p.ID)
 }
 
 func (s *CertificateService) checkPlace(ctx context.Context, n NewCertificate, pool *Pool) error {
-	if pool.Account == nil {
+	switch {
+	case pool.Withdrawn: // it is there only for what lives in it
+		return cloud.Errorf(cloud.CodeNotFound, "no such pool").With("fields", []string{"poolId"})
+	case pool.Account == nil:
 		return cloud.Errorf(cloud.CodeUnsupported, "the pool is not a provider pool")
 	}
 	account, err := s.Accounts.Open(ctx, pool.Account.ID)
@@ -116,7 +121,7 @@ func (s *CertificateService) checkPlace(ctx context.Context, n NewCertificate, p
 			return err
 		}
 		if !ok {
-			return cloud.Errorf(cloud.CodeNotFound, "no such project").With("field", "projectId")
+			return cloud.Errorf(cloud.CodeNotFound, "no such project").With("fields", []string{"projectId"})
 		}
 	}
 	if pool.Offer != nil && pool.Offer.Suspended {
@@ -125,72 +130,92 @@ func (s *CertificateService) checkPlace(ctx context.Context, n NewCertificate, p
 	return nil
 }
 
-// check verifies material and fills in what it tells: names and validity.
-func (s *CertificateService) check(ctx context.Context, c *cloud.Certificate, m cloud.CertificateMaterial) error {
+// check verifies material. The private key is opened for this alone.
+func (s *CertificateService) check(ctx context.Context, tenant string, t cloud.CertificateType, m cloud.CertificateMaterial) error {
 	var key cloud.Secret
-	if c.Type == cloud.CertificateCustom {
-		tenant, _, ok := m.PrivateKey.Parse()
-		if !ok || tenant != c.TenantID {
+	if t == cloud.CertificateCustom {
+		owner, _, ok := m.PrivateKey.Parse()
+		if !ok || owner != tenant {
 			return cloud.InvalidField("privateKey is the reference of a secret of the tenant: secret://<tenant>/<name>", "privateKey").Because(cloud.ReasonSecretRef)
 		}
 		var err error
-		if key, err = s.Store.UnsealRef(ctx, c.TenantID, m.PrivateKey); err != nil {
+		if key, err = s.Store.UnsealRef(ctx, tenant, m.PrivateKey); err != nil {
 			return err
 		}
 	}
-	leaf, err := cloud.CheckCertificate(c.Type, m, key, s.Now())
-	if err != nil {
-		return err
-	}
-	if leaf != nil {
-		c.NotBefore, c.Names = leaf.NotBefore.UTC(), leaf.DNSNames
-	} else {
-		c.Names = m.Domains
-	}
-	return nil
+	_, err := cloud.CheckCertificate(t, m, key, s.Now())
+	return err
 }
 
+// errOtherMaterial: what was checked is no longer what would be recorded.
+var errOtherMaterial = errors.New("the material changed meanwhile")
+
 // Update asks for new material (a replacement at the provider) or changes the
-// description.
+// description. Two updates at once both merge; the later wins per field (D18).
 func (s *CertificateService) Update(ctx context.Context, tenant, id, actor string, u CertificateUpdate) (*cloud.Certificate, error) {
-	c, err := s.Store.Certificate(ctx, tenant, id)
-	if err != nil {
-		return nil, err
-	}
 	if u.Description == nil && !u.material() {
 		return nil, cloud.InvalidField("nothing to change: name the description or the material", "description", "leaf", "chain", "privateKey", "domains")
 	}
-	if err := stillOpen(c); err != nil {
+	for range maxMoves {
+		c, err := s.Store.Certificate(ctx, tenant, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := u.allowed(c); err != nil {
+			return nil, err
+		}
+		checked := u.merge(c.Material)
+		if !sameMaterial(c.Material, checked) {
+			if err := s.check(ctx, tenant, c.Type, checked); err != nil {
+				return nil, err
+			}
+		}
+		c, err = s.Store.ChangeCertificate(ctx, tenant, id, actor, "update", func(c *cloud.Certificate) (*cloud.CertificateChange, error) {
+			return s.apply(c, u, checked)
+		})
+		if !errors.Is(err, errOtherMaterial) {
+			return c, err
+		}
+	}
+	return nil, cloud.Errorf(cloud.CodeConflict, "others keep changing the certificate; try again").Because(cloud.ReasonVersion)
+}
+
+// apply runs on the locked record. Equal material is no change (D33).
+func (s *CertificateService) apply(c *cloud.Certificate, u CertificateUpdate, checked cloud.CertificateMaterial) (*cloud.CertificateChange, error) {
+	if err := u.allowed(c); err != nil {
 		return nil, err
 	}
-	next := u.merge(c.Material)
-	if u.material() {
-		if err := s.check(ctx, c, next); err != nil { // fills names on this copy only
-			return nil, err
-		}
+	wanted := u.merge(c.Material)
+	if !sameMaterial(wanted, checked) {
+		return nil, errOtherMaterial
 	}
-	names, notBefore := c.Names, c.NotBefore
-	return s.Store.ChangeCertificate(ctx, tenant, id, actor, "update", func(c *cloud.Certificate) (*cloud.CertificateChange, error) {
-		if err := stillOpen(c); err != nil {
-			return nil, err
-		}
-		if u.ExpectedVersion != nil && *u.ExpectedVersion != c.Version {
-			return nil, cloud.Errorf(cloud.CodeConflict, "the certificate was changed meanwhile: its version is %d", c.Version).Because(cloud.ReasonVersion)
-		}
-		change := &cloud.CertificateChange{}
-		if u.Description != nil {
-			c.Description = *u.Description
-		}
-		switch {
-		case u.material() && !sameMaterial(c.Material, u.merge(c.Material)):
-			change = c.WantMaterial(u.merge(c.Material), s.Now())
-			c.Names, c.NotBefore = names, notBefore
-		default:
-			c.Version++
-			c.UpdatedAt = s.Now()
-		}
-		return change, nil
-	})
+	change := &cloud.CertificateChange{}
+	if sameMaterial(wanted, c.Material) {
+		c.Version++
+		c.UpdatedAt = s.Now()
+	} else {
+		change = c.WantMaterial(wanted, s.Now())
+	}
+	if u.Description != nil {
+		c.Description = *u.Description
+	}
+	return change, nil
+}
+
+// allowed refuses an update of what is on its way out, or of another version.
+func (u CertificateUpdate) allowed(c *cloud.Certificate) error {
+	if c.State.Final() || c.Intent == cloud.IntentDelete {
+		return cloud.Errorf(cloud.CodeInvalidState, "the certificate is %s", c.State).With("state", string(c.State))
+	}
+	return expectedCertificate(c, u.ExpectedVersion)
+}
+
+func expectedCertificate(c *cloud.Certificate, version *int64) error {
+	if version == nil || *version == c.Version {
+		return nil
+	}
+	return cloud.Errorf(cloud.CodeConflict, "the certificate is at version %d, not %d", c.Version, *version).
+		Because(cloud.ReasonVersion).With("version", c.Version)
 }
 
 func (u CertificateUpdate) material() bool {
@@ -219,56 +244,16 @@ func sameMaterial(a, b cloud.CertificateMaterial) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-func stillOpen(c *cloud.Certificate) error {
-	if c.State.Final() || c.Intent == cloud.IntentDelete {
-		return cloud.Errorf(cloud.CodeInvalidState, "the certificate is %s", c.State)
-	}
-	return nil
-}
-
 // Delete marks a certificate for deletion; one that is being deleted, or is,
 // comes back as it is.
 func (s *CertificateService) Delete(ctx context.Context, tenant, id, actor string, expectedVersion *int64) (*cloud.Certificate, error) {
 	return s.Store.ChangeCertificate(ctx, tenant, id, actor, "delete", func(c *cloud.Certificate) (*cloud.CertificateChange, error) {
-		if expectedVersion != nil && *expectedVersion != c.Version && !c.State.Final() {
-			return nil, cloud.Errorf(cloud.CodeConflict, "the certificate was changed meanwhile: its version is %d", c.Version).Because(cloud.ReasonVersion)
+		if c.State.Final() || c.Intent == cloud.IntentDelete {
+			return nil, nil
+		}
+		if err := expectedCertificate(c, expectedVersion); err != nil {
+			return nil, err
 		}
 		return c.WantDelete(s.Now()), nil
 	})
-}
-
-// OperatorUpdateCertificate is an update by a hand-sent signal: a JSON object
-// with leaf, chain, privateKey, domains or description.
-func (s *CertificateService) OperatorUpdateCertificate(ctx context.Context, id string, payload []byte) error {
-	var u CertificateUpdate
-	if err := json.Unmarshal(payload, &u); err != nil {
-		return cloud.InvalidField("the payload is no JSON object with leaf, chain, privateKey, domains or description", "payload")
-	}
-	c, err := s.Store.LoadCertificate(ctx, id)
-	if err != nil {
-		return err
-	}
-	_, err = s.Update(ctx, c.TenantID, id, cloud.ActorOperator, u)
-	return err
-}
-
-// OperatorDeleteCertificate is a delete by a hand-sent signal.
-func (s *CertificateService) OperatorDeleteCertificate(ctx context.Context, id string) error {
-	c, err := s.Store.LoadCertificate(ctx, id)
-	if err != nil {
-		return err
-	}
-	_, err = s.Delete(ctx, c.TenantID, id, cloud.ActorOperator, nil)
-	return err
-}
-
-// OperatorRefreshCertificate asks for a look now.
-func (s *CertificateService) OperatorRefreshCertificate(ctx context.Context, id string) error {
-	_, err := s.Store.ChangeCertificate(ctx, "", id, cloud.ActorOperator, "", func(c *cloud.Certificate) (*cloud.CertificateChange, error) {
-		if c.State.Final() {
-			return nil, cloud.Errorf(cloud.CodeInvalidState, "the certificate is %s", c.State)
-		}
-		return c.WantRefresh(s.Now()), nil
-	})
-	return err
 }

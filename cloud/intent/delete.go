@@ -2,6 +2,7 @@ package intent
 
 import (
 	"context"
+	"slices"
 
 	"github.com/better-compute/cloud-resources/cloud"
 )
@@ -23,11 +24,6 @@ func (s *Service) delete(ctx context.Context, actor string, r *cloud.Resource, v
 	if r.State.Final() {
 		return r, nil
 	}
-	pool, err := s.Store.Pool(ctx, r.TenantID, r.PoolID)
-	if err != nil && cloud.AsError(err).Code != cloud.CodeNotFound {
-		return nil, err
-	}
-	quorum := err == nil && pool.DestructiveQuorum
 	return s.Store.Change(ctx, r.TenantID, r.ID, actor, "delete", func(ctx context.Context, tx Tx, r *cloud.Resource) (*cloud.Change, error) {
 		if r.State.Final() || r.Intent == cloud.IntentDelete {
 			return nil, nil
@@ -35,39 +31,52 @@ func (s *Service) delete(ctx context.Context, actor string, r *cloud.Resource, v
 		if err := expected(r, version); err != nil {
 			return nil, err
 		}
-		if quorum {
-			return s.hold(ctx, tx, r, actor)
+		tree, err := descendants(ctx, tx, r.ID)
+		if err != nil {
+			return nil, err
 		}
-		c := r.WantDelete(s.Now())
+		quorum, err := guarded(ctx, tx, append([]*cloud.Resource{r}, tree...))
+		switch {
+		case err != nil:
+			return nil, err
+		case quorum:
+			return s.hold(ctx, tx, r, tree, actor)
+		}
+		c := r.WantDelete(s.now())
 		return c, tx.DeleteTree(ctx, r.ID, actor)
 	})
 }
 
+// guarded asks every pool that the tree lives in: what is on one that demands a
+// quorum must not go by the deletion of a parent that is on another.
+func guarded(ctx context.Context, tx Tx, tree []*cloud.Resource) (bool, error) {
+	var pools []string
+	for _, r := range tree {
+		pools = append(pools, r.PoolID)
+	}
+	slices.Sort(pools)
+	return tx.DestructiveQuorum(ctx, slices.Compact(pools))
+}
+
 // hold turns the deletion into a batch that approvers must sign.
-func (s *Service) hold(ctx context.Context, tx Tx, r *cloud.Resource, actor string) (*cloud.Change, error) {
+func (s *Service) hold(ctx context.Context, tx Tx, r *cloud.Resource, tree []*cloud.Resource, actor string) (*cloud.Change, error) {
 	if s.Batches == nil {
 		return nil, cloud.Errorf(cloud.CodeUnsupported, "the pool demands a quorum for deletions, and this deployment has no command batches")
-	}
-	tree, err := treeOf(ctx, tx, r)
-	if err != nil {
-		return nil, err
 	}
 	batch, err := s.Batches.DeleteBatch(ctx, tx, r, tree, actor)
 	if err != nil {
 		return nil, err
 	}
-	return r.HoldDelete(batch, s.Now()), nil
+	return r.HoldDelete(batch, s.now()), nil
 }
 
-// treeOf is the resource and all that lives in it, parents first.
-func treeOf(ctx context.Context, tx Tx, r *cloud.Resource) ([]*cloud.Resource, error) {
-	tree := []*cloud.Resource{r}
-	for i := 0; i < len(tree); i++ {
-		children, err := tx.LiveChildren(ctx, tree[i].ID)
-		if err != nil {
-			return nil, err
-		}
+// descendants are the live resources that live in one, however deep, parents first.
+func descendants(ctx context.Context, tx Tx, id string) ([]*cloud.Resource, error) {
+	tree, err := tx.LiveChildren(ctx, id)
+	for i := 0; err == nil && i < len(tree); i++ {
+		var children []*cloud.Resource
+		children, err = tx.LiveChildren(ctx, tree[i].ID)
 		tree = append(tree, children...)
 	}
-	return tree, nil
+	return tree, err
 }

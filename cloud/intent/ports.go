@@ -136,6 +136,8 @@ type Tx interface {
 	Rebook(ctx context.Context, r *cloud.Resource, booking map[string]int64) error
 	// LiveChildren lists the resources that live in one and have not ended.
 	LiveChildren(ctx context.Context, id string) ([]*cloud.Resource, error)
+	// DestructiveQuorum says whether any of the pools demands a quorum for deletes.
+	DestructiveQuorum(ctx context.Context, pools []string) (bool, error)
 	// DeleteTree marks everything that lives in the resource for deletion, each
 	// with its event and outbox row.
 	DeleteTree(ctx context.Context, id, actor string) error

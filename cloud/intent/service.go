@@ -65,7 +65,7 @@ type Authorizer interface {
 // Batches turns a delete on a pool that demands a quorum into a command batch.
 type Batches interface {
 	// DeleteBatch records, in the delete's transaction, a batch over the resource
-	// and everything that lives in it, and returns its id. The caller holds r
+	// and the tree of all that lives in it, and returns its id. The caller holds r
 	// with it; what lives in it is the implementer's to hold.
 	DeleteBatch(ctx context.Context, tx Tx, r *cloud.Resource, tree []*cloud.Resource, actor string) (batchID string, err error)
 }
@@ -91,6 +91,10 @@ type Service struct {
 	Answers Answers
 	Now     Clock
 }
+
+// now is the time as Postgres keeps it, so that what is answered and what is
+// read back are the same.
+func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Microsecond) }
 
 // place is where a kind's resources live, as one tenant sees it.
 type place struct {

@@ -17,10 +17,14 @@ type BatchRecords interface {
 	BatchFile(ctx context.Context, id string) (quorum.Batch, []quorum.Approval, error)
 	// DueCommands returns up to limit commands that may be sent now.
 	DueCommands(ctx context.Context, id string, limit int) ([]cloud.BatchCommand, error)
+	// ClaimCommand notes, before a command goes out, that it may. False: another
+	// attempt took it, or the batch ended; it must not be sent. sent says what
+	// goes out, for the audit trail.
+	ClaimCommand(ctx context.Context, batch string, c cloud.BatchCommand, sent map[string]any) (bool, error)
 	// SaveCommand records what became of a command, with a line in the audit
-	// trail. A final command never changes again.
+	// trail when it is final.
 	SaveCommand(ctx context.Context, batch string, c cloud.BatchCommand) error
-	// ChangeBatch locks the batch and saves what fn did to it.
+	// ChangeBatch locks the batch and saves what fn did to it; nil is nothing.
 	ChangeBatch(ctx context.Context, id, actor string, fn func(b *cloud.Batch) *cloud.BatchChange) error
 	// CommandCounts counts a batch's commands by state.
 	CommandCounts(ctx context.Context, id string) (map[cloud.CommandState]int, error)
@@ -31,7 +35,7 @@ type BatchRecords interface {
 	// NOT_FOUND when none is declared.
 	Daemon(ctx context.Context, kind string) (url string, token cloud.Secret, err error)
 	// ApproveDeletion lets a resource's held deletion go ahead; repeating it
-	// changes nothing. NOT_FOUND when the batch does not hold the resource.
+	// changes nothing. NOT_FOUND when the resource is not to be deleted.
 	ApproveDeletion(ctx context.Context, batch, resource string) error
 }
 
@@ -40,4 +44,6 @@ type BatchIntents interface {
 	// OperatorApprove takes an approval file as payload; its signature decides.
 	OperatorApprove(ctx context.Context, id string, payload []byte) error
 	OperatorCancel(ctx context.Context, id string) error
+	// OperatorRefreshBatch judges the approvals anew.
+	OperatorRefreshBatch(ctx context.Context, id string) error
 }

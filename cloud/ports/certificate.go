@@ -28,3 +28,24 @@ type CertificateIntents interface {
 	OperatorDeleteCertificate(ctx context.Context, id string) error
 	OperatorRefreshCertificate(ctx context.Context, id string) error
 }
+
+// CertificateSweep is what the account sweep needs of the store for certificates.
+type CertificateSweep interface {
+	// SweepCertificates returns the certificates of an account that are at rest
+	// in service.
+	SweepCertificates(ctx context.Context, account string) ([]*cloud.Certificate, error)
+	// SaveCertificates saves changed certificates in one transaction, skipping any
+	// whose generation, intent or state moved since it was read, and adds an
+	// outbox row for those to be nudged. It returns how many it saved.
+	SaveCertificates(ctx context.Context, items []CertificateItem) (int, error)
+}
+
+// CertificateItem is one changed certificate.
+type CertificateItem struct {
+	ID         string
+	Generation int64
+	// Apply runs on the freshly locked record; nil changes nothing.
+	Apply func(c *cloud.Certificate) *cloud.CertificateChange
+	// Nudge asks for a signal to its workflow after the save.
+	Nudge bool
+}

@@ -86,9 +86,11 @@ func (s *Store) Accounts(ctx context.Context) ([]AccountInfo, error) {
 
 // Deployment is this deployment's name. UNAVAILABLE before the first apply:
 // without it nothing could be labelled as ours.
-func (s *Store) Deployment(ctx context.Context) (string, error) {
+func (s *Store) Deployment(ctx context.Context) (string, error) { return deployment(ctx, s.pool) }
+
+func deployment(ctx context.Context, q querier) (string, error) {
 	var name string
-	err := s.pool.QueryRow(ctx, "SELECT name FROM deployment").Scan(&name)
+	err := q.QueryRow(ctx, "SELECT name FROM deployment").Scan(&name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", cloud.Errorf(cloud.CodeUnavailable, "no platform file has been applied yet")
 	}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/better-compute/cloud-resources/cloud"
-	"github.com/better-compute/cloud-resources/cloud/quorum"
 )
 
 const workflowBatch = "CommandBatch"
@@ -112,7 +110,7 @@ func (w *work) insertBatch(ctx context.Context, b *cloud.Batch, commands []cloud
 		return nil, err
 	}
 	err = w.s.appendAudit(ctx, w.tx, AuditEntry{Tenant: fresh.TenantID, Actor: actor, Action: "command-batches:create", Subject: fresh.ID,
-		Detail: map[string]any{"root": fresh.Root, "commands": fresh.LeafCount, "threshold": fresh.Threshold, "trustDomain": fresh.TrustDomain, "expiresAt": fresh.ExpiresAt.UnixMilli()}})
+		Detail: map[string]any{"statement": statementOf(&fresh), "threshold": fresh.Threshold, "resourceId": fresh.ResourceID}})
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +127,11 @@ func (w *work) insertCommands(ctx context.Context, batch string, commands []clou
 			return []any{batch, c.Index, c.Subject, c.Kind, c.Payload, c.PayloadDigest, string(cloud.CommandWaiting), w.now}, nil
 		}))
 	return err
+}
+
+// statementOf is what approvers sign, for the audit trail.
+func statementOf(b *cloud.Batch) map[string]any {
+	return map[string]any{"trustDomain": b.TrustDomain, "batchId": b.ID, "root": b.Root, "leafCount": b.LeafCount, "expiresAt": b.ExpiresAt.UnixMilli()}
 }
 
 func (w *work) emitBatch(b *cloud.Batch, change *cloud.BatchChange, actor string) {
@@ -164,14 +167,17 @@ func (w *work) changeBatch(ctx context.Context, id, actor string, fn func(b *clo
 	if approvers == nil {
 		approvers = []string{}
 	}
-	_, err = w.tx.Exec(ctx, `UPDATE command_batches SET state = $2, message = $3, generation = $4, approvers = $5, updated_at = $6, ended_at = $7
-		WHERE id = $1`, b.ID, b.State, clean(b.Message), b.Generation, approvers, b.UpdatedAt, zeronull.Timestamptz(b.EndedAt))
+	_, err = w.tx.Exec(ctx, `UPDATE command_batches SET state = $2, message = $3, generation = $4, approvers = $5, updated_at = $6, ended_at = $7, threshold = $8
+		WHERE id = $1`, b.ID, b.State, clean(b.Message), b.Generation, approvers, b.UpdatedAt, zeronull.Timestamptz(b.EndedAt), b.Threshold)
 	if err != nil {
 		return err
 	}
 	if change.Drop {
-		_, err := w.tx.Exec(ctx, `UPDATE batch_commands SET state = 'dropped', message = $2
-			WHERE batch_id = $1 AND state IN ('waiting', 'sent')`, b.ID, "the batch ended: "+b.Message)
+		_, err := w.tx.Exec(ctx, `UPDATE batch_commands SET
+				state = CASE state WHEN 'waiting' THEN 'dropped' ELSE 'interrupted' END,
+				message = CASE state WHEN 'waiting' THEN 'the batch ended before it was sent'
+					ELSE 'it was sent, and the batch ended before an answer came; the daemon''s journal knows what became of it' END
+			WHERE batch_id = $1 AND state IN ('waiting', 'sent')`, b.ID)
 		if err != nil {
 			return err
 		}
@@ -198,90 +204,4 @@ func (w *work) changeBatch(ctx context.Context, id, actor string, fn func(b *clo
 		w.nudge(b.ID, workflowBatch, signalUpdate, b.Generation, false)
 	}
 	return nil
-}
-
-// giveBack undoes the deletions that a batch held.
-func (w *work) giveBack(ctx context.Context, batch, actor string) error {
-	held, err := w.lock(ctx, "r.held_by = $1", batch)
-	if err != nil {
-		return err
-	}
-	for _, l := range held {
-		if _, err := w.save(ctx, l, l.r.GiveBack(batch, w.now), actor); err != nil {
-			return err
-		}
-		w.nudge(l.r.ID, workflowResource, signalUpdate, l.r.Generation, true)
-	}
-	return nil
-}
-
-// Approval is one approval as it was handed in.
-type Approval struct {
-	quorum.Approval
-	Actor string
-	At    time.Time
-}
-
-// Approvals returns the approvals of a batch, in the order of their coming.
-func (s *Store) Approvals(ctx context.Context, batch string) ([]Approval, error) {
-	list, err := approvals(ctx, s.pool, batch)
-	return list, mapError(err)
-}
-
-func approvals(ctx context.Context, q querier, batch string) ([]Approval, error) {
-	rows, err := q.Query(ctx, "SELECT approval, actor, at FROM batch_approvals WHERE batch_id = $1 ORDER BY at, approver_id", batch)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Approval, error) {
-		var a Approval
-		var raw []byte
-		if err := row.Scan(&raw, &a.Actor, &a.At); err != nil {
-			return a, err
-		}
-		a.At = a.At.UTC()
-		return a, json.Unmarshal(raw, &a.Approval)
-	})
-}
-
-// AddApproval records a verified approval and lets judge say, from all of
-// them, who signed and whether they are enough. A repeat changes nothing.
-func (s *Store) AddApproval(ctx context.Context, batch, actor string, a quorum.Approval, judge func(b *cloud.Batch, all []quorum.Approval) (approvers []string, enough bool, err error)) (*cloud.Batch, error) {
-	var out *cloud.Batch
-	raw, err := json.Marshal(a)
-	if err != nil {
-		return nil, err
-	}
-	err = s.work(ctx, s.pool, func(w *work) error {
-		return w.changeBatch(ctx, batch, actor, func(b *cloud.Batch) (*cloud.BatchChange, error) {
-			out = b
-			if b.State != cloud.BatchAwaiting {
-				return nil, cloud.Errorf(cloud.CodeInvalidState, "the batch is %s and takes no approvals", b.State)
-			}
-			_, err := w.tx.Exec(ctx, `INSERT INTO batch_approvals (batch_id, approver_id, approval, actor, at) VALUES ($1, $2, $3, $4, $5)
-				ON CONFLICT (batch_id, approver_id) DO UPDATE SET approval = EXCLUDED.approval`, batch, a.ApproverID, string(raw), actor, w.now)
-			if err != nil {
-				return nil, err
-			}
-			list, err := approvals(ctx, w.tx, batch)
-			if err != nil {
-				return nil, err
-			}
-			all := make([]quorum.Approval, len(list))
-			for i := range list {
-				all[i] = list[i].Approval
-			}
-			approvers, enough, err := judge(b, all)
-			if err != nil {
-				return nil, err
-			}
-			err = s.appendAudit(ctx, w.tx, AuditEntry{Tenant: b.TenantID, Actor: actor, Action: "command-batches:approve", Subject: b.ID,
-				Detail: map[string]any{"approver": a.ApproverID, "approval": json.RawMessage(raw), "root": b.Root}})
-			if err != nil {
-				return nil, err
-			}
-			return b.Approved(approvers, enough, w.now), nil
-		})
-	})
-	return out, err
 }

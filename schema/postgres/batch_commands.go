@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,32 +59,63 @@ func (s *Store) DueCommands(ctx context.Context, batch string, limit int) ([]clo
 	return list, mapError(err)
 }
 
-// SaveCommand records what became of a command, with a line in the audit
-// trail. A final command stays as it is.
-func (s *Store) SaveCommand(ctx context.Context, batch string, c cloud.BatchCommand) error {
-	return s.tx(ctx, func(tx pgx.Tx) error {
-		var answer *string
-		if len(c.Answer) > 0 {
-			text := string(c.Answer)
-			answer = &text
-		}
-		var tenant string
-		err := tx.QueryRow(ctx, `UPDATE batch_commands c SET state = $3, attempts = $4, due_at = $5, message = $6, answer = coalesce($7::jsonb, c.answer)
-			FROM command_batches b WHERE b.id = c.batch_id AND c.batch_id = $1 AND c.index = $2 AND c.state IN ('waiting', 'sent')
-			RETURNING b.tenant_id`, batch, c.Index, c.State, c.Attempts, c.DueAt, clean(c.Message), answer).Scan(&tenant)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+// ClaimCommand notes that a command is about to be sent: c has its new count of
+// attempts and the time at which it may be sent again. It is false when another
+// attempt took it meanwhile or the batch ended; the command is then not to be
+// sent. sent says, for the audit trail, what goes out.
+func (s *Store) ClaimCommand(ctx context.Context, batch string, c cloud.BatchCommand, sent map[string]any) (claimed bool, err error) {
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		tenant, err := saveCommand(ctx, tx, batch, c, `c.state IN ('waiting', 'sent') AND c.attempts = $4 - 1 AND b.state = 'dispatching'`)
+		claimed = err == nil && tenant != ""
+		if err != nil || !claimed {
 			return err
 		}
-		detail := map[string]any{"index": c.Index, "subject": c.Subject, "kind": c.Kind, "attempt": c.Attempts, "message": c.Message}
-		if answer != nil {
-			detail["answer"] = json.RawMessage(c.Answer)
-		}
-		return s.appendAudit(ctx, tx, AuditEntry{Tenant: tenant, Actor: cloud.ActorReconciler, Action: "command-batches:" + string(c.State),
-			Subject: batch, Detail: detail})
+		return s.auditCommand(ctx, tx, tenant, batch, "send", c, sent)
 	})
+	return claimed, err
+}
+
+// SaveCommand records what became of a command, with a line in the audit trail
+// unless it only waits. A final command stays as it is, except that a daemon's
+// answer which came after the batch ended is the truth about one that was sent.
+func (s *Store) SaveCommand(ctx context.Context, batch string, c cloud.BatchCommand) error {
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		tenant, err := saveCommand(ctx, tx, batch, c, `(c.state IN ('waiting', 'sent') OR c.state = 'interrupted' AND c.answer IS NULL AND $3 NOT IN ('waiting', 'sent'))
+			AND c.attempts <= $4`)
+		if err != nil || tenant == "" || !c.State.Final() {
+			return err
+		}
+		said := map[string]any{}
+		if len(c.Answer) > 0 {
+			said["answer"] = json.RawMessage(c.Answer)
+		}
+		return s.auditCommand(ctx, tx, tenant, batch, string(c.State), c, said)
+	})
+}
+
+// saveCommand returns the batch's tenant, "" when the condition did not hold.
+func saveCommand(ctx context.Context, tx pgx.Tx, batch string, c cloud.BatchCommand, condition string) (tenant string, err error) {
+	var answer *string
+	if len(c.Answer) > 0 {
+		text := string(c.Answer)
+		answer = &text
+	}
+	err = tx.QueryRow(ctx, `UPDATE batch_commands c SET state = $3, attempts = $4, due_at = $5, message = $6, answer = coalesce($7::jsonb, c.answer)
+		FROM command_batches b WHERE b.id = c.batch_id AND c.batch_id = $1 AND c.index = $2 AND `+condition+`
+		RETURNING b.tenant_id`, batch, c.Index, c.State, c.Attempts, c.DueAt, clean(c.Message), answer).Scan(&tenant)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return tenant, err
+}
+
+func (s *Store) auditCommand(ctx context.Context, tx pgx.Tx, tenant, batch, what string, c cloud.BatchCommand, more map[string]any) error {
+	detail := map[string]any{"index": c.Index, "subject": c.Subject, "kind": c.Kind, "attempt": c.Attempts}
+	if c.Message != "" {
+		detail["message"] = c.Message
+	}
+	maps.Copy(detail, more)
+	return s.appendAudit(ctx, tx, AuditEntry{Tenant: tenant, Actor: cloud.ActorReconciler, Action: "command-batches:" + what, Subject: batch, Detail: detail})
 }
 
 // CommandCounts counts a batch's commands by state.
@@ -110,19 +142,12 @@ func (s *Store) BatchFile(ctx context.Context, id string) (quorum.Batch, []quoru
 	if err != nil {
 		return quorum.Batch{}, nil, err
 	}
-	list, err := s.Approvals(ctx, id)
+	signed, err := s.BatchApprovals(ctx, id)
 	if err != nil {
 		return quorum.Batch{}, nil, err
 	}
 	file, err := BatchFileOf(b, commands)
-	if err != nil {
-		return quorum.Batch{}, nil, mapError(err)
-	}
-	signed := make([]quorum.Approval, len(list))
-	for i := range list {
-		signed[i] = list[i].Approval
-	}
-	return file, signed, nil
+	return file, signed, mapError(err)
 }
 
 // BatchFileOf makes the file that approvers sign from a record and its commands.
@@ -143,29 +168,4 @@ func BatchFileOf(b *cloud.Batch, commands []cloud.BatchCommand) (quorum.Batch, e
 		}
 	}
 	return quorum.NewBatch(b.TrustDomain, b.ID, b.ExpiresAt, leaves)
-}
-
-// ApproveDeletion lets a resource's held deletion go ahead. NOT_FOUND when the
-// batch does not hold it and has not let it go before.
-func (s *Store) ApproveDeletion(ctx context.Context, batch, resource string) error {
-	return s.work(ctx, s.pool, func(w *work) error {
-		l, err := w.lockOne(ctx, "r.id = $1", resource)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return errNotFound("resource")
-		}
-		if err != nil {
-			return err
-		}
-		if l.r.HeldBy != batch {
-			if l.r.Intent == cloud.IntentDelete && l.r.HeldBy == "" {
-				return nil // let go by an earlier send whose answer was lost
-			}
-			return errNotFound("held resource")
-		}
-		if _, err := w.save(ctx, l, l.r.Approve(batch, w.now), cloud.ActorReconciler); err != nil {
-			return err
-		}
-		w.nudge(l.r.ID, workflowResource, signalRefresh, l.r.Generation, true)
-		return nil
-	})
 }

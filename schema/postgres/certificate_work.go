@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -56,61 +55,25 @@ type certificateHold struct {
 
 func (h *certificateHold) Record() *cloud.Certificate { return h.record }
 
-// Commit runs on the connection that owns the lock.
+// Commit runs on the connection that owns the lock; that a worker came by is
+// noted whether or not fn changes anything.
 func (h *certificateHold) Commit(ctx context.Context, fn func(c *cloud.Certificate) *cloud.CertificateChange) error {
-	return h.s.work(ctx, h.conn, func(w *work) error {
+	var saved *cloud.Certificate
+	err := h.s.work(ctx, h.conn, func(w *work) error {
 		c, err := w.lockCertificate(ctx, h.record.ID)
 		if err != nil {
 			return err
 		}
-		h.record = c
+		saved = c
 		if err := w.saveCertificate(ctx, c, fn(c), cloud.ActorReconciler); err != nil {
 			return err
 		}
 		_, err = w.tx.Exec(ctx, "UPDATE certificates SET stepped_at = $2 WHERE id = $1", c.ID, w.now)
 		return err
 	})
-}
-
-// SweepCertificates returns the certificates of an account that are in service.
-func (s *Store) SweepCertificates(ctx context.Context, account string) ([]*cloud.Certificate, error) {
-	list, err := collectCertificates(s.pool.Query(ctx, selectCertificate+
-		" WHERE account_id = $1 AND state = 'ready' AND intent = 'present' ORDER BY id", account))
-	return list, mapError(err)
-}
-
-// NoticeExpiry writes the expiry events that are due and returns how many
-// certificates it told of. It is cheap when nothing is due.
-func (s *Store) NoticeExpiry(ctx context.Context) (int, error) {
-	soon := s.now().Add(time.Duration(cloud.ExpiryNotices[0]) * 24 * time.Hour)
-	rows, err := s.pool.Query(ctx, `SELECT id FROM certificates
-		WHERE state NOT IN ('deleted', 'deleting') AND noticed >= 0 AND not_after <= $1 ORDER BY id LIMIT 1000`, soon)
 	if err != nil {
-		return 0, mapError(err)
+		return err
 	}
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return 0, mapError(err)
-		}
-		ids = append(ids, id)
-	}
-	if err := rows.Err(); err != nil {
-		return 0, mapError(err)
-	}
-	told := 0
-	for _, id := range ids {
-		_, err := s.ChangeCertificate(ctx, "", id, cloud.ActorReconciler, "", func(c *cloud.Certificate) (*cloud.CertificateChange, error) {
-			change := c.Notice(s.now())
-			if change != nil {
-				told++
-			}
-			return change, nil
-		})
-		if err != nil {
-			return told, err
-		}
-	}
-	return told, nil
+	h.record = saved
+	return nil
 }

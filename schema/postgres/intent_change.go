@@ -8,6 +8,7 @@ import (
 
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/cloud/intent"
+	"github.com/better-compute/cloud-resources/cloud/quorum"
 )
 
 // Change locks a tenant's record, runs fn on it and saves what it asks for,
@@ -74,6 +75,11 @@ func (t *changeTx) LiveChildren(ctx context.Context, id string) ([]*cloud.Resour
 	return collectResources(t.w.tx.Query(ctx, selectResource+" WHERE r.parent_id = $1 AND r."+live+" ORDER BY r.created_at, r.id", id))
 }
 
+func (t *changeTx) DestructiveQuorum(ctx context.Context, pools []string) (demanded bool, err error) {
+	err = t.w.tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pools WHERE id = ANY ($1) AND destructive_quorum)", pools).Scan(&demanded)
+	return demanded, err
+}
+
 func (t *changeTx) DeleteTree(ctx context.Context, id, actor string) error {
 	return t.below(ctx, id, actor, func(r *cloud.Resource) *cloud.Change { return r.WantDelete(t.w.now) })
 }
@@ -103,6 +109,14 @@ func (t *changeTx) below(ctx context.Context, id, actor string, fn func(r *cloud
 }
 
 var _ intent.BatchTx = (*changeTx)(nil)
+
+// QuorumPolicy and Deployment are what a batch is made under.
+func (t *changeTx) QuorumPolicy(ctx context.Context) (quorum.Policy, error) {
+	st, _, err := settings(ctx, t.w.tx)
+	return st.PKI.Policy(), err
+}
+
+func (t *changeTx) Deployment(ctx context.Context) (string, error) { return deployment(ctx, t.w.tx) }
 
 // RecordBatch records the batch whose approval a delete awaits.
 func (t *changeTx) RecordBatch(ctx context.Context, b *cloud.Batch, commands []cloud.BatchCommand, actor string) error {

@@ -11,7 +11,7 @@ import (
 var _ ports.Outbox = (*Store)(nil)
 
 // NudgeStalled asks again for what should move and has not for the time quiet:
-// resources with work due, accounts whose sweep is late, subscribers with
+// resources, certificates and batches with work due, accounts whose sweep is late, subscribers with
 // deliveries overdue. It returns how many. It heals workflows that were
 // terminated, a Temporal that lost its database, a restored backup. quiet must
 // be longer than the converge and refresh intervals. What has an open row
@@ -21,8 +21,16 @@ func (s *Store) NudgeStalled(ctx context.Context, quiet time.Duration, limit int
 	if err != nil {
 		return 0, mapError(err)
 	}
+	certificates, err := s.nudgeCertificates(ctx, quiet, limit)
+	if err != nil {
+		return resources, mapError(err)
+	}
+	batches, err := s.nudgeBatches(ctx, quiet, limit)
+	if err != nil {
+		return resources + certificates, mapError(err)
+	}
 	others, err := s.insertNudges(ctx, lateOthers, s.now().Add(-quiet), limit)
-	return resources + others, mapError(err)
+	return resources + certificates + batches + others, mapError(err)
 }
 
 // stalled are the candidates: not at rest, as the index resources_unsettled
@@ -67,7 +75,8 @@ const lateOthers = `SELECT id, type, signal, 0 FROM (
 		SELECT '` + accountWorkflowPrefix + `' || a.id AS id, '` + workflowAccount + `' AS type, '` + signalSweep + `' AS signal
 		FROM provider_accounts a
 		WHERE a.declared AND (a.swept_at IS NULL OR a.swept_at < $1)
-		AND EXISTS (SELECT FROM resources r WHERE r.account_id = a.id AND r.state NOT IN ('deleted', 'released'))
+		AND (EXISTS (SELECT FROM resources r WHERE r.account_id = a.id AND r.state NOT IN ('deleted', 'released'))
+			OR EXISTS (SELECT FROM certificates c WHERE c.account_id = a.id AND c.state <> 'deleted'))
 		UNION ALL
 		SELECT '` + webhookWorkflowPrefix + `' || s.id, '` + workflowWebhook + `', '` + signalDeliver + `'
 		FROM subscribers s

@@ -86,20 +86,28 @@ type claimed struct {
 	attempts int
 }
 
-// described joins outbox rows o with the records that they are about.
+// described are the columns of outbox rows o joined by records with what they
+// are about; kinds of workflow without a record have nulls.
 const described = `o.workflow_id, o.workflow_type, o.signal, o.generation, o.serial, o.attempts,
-	r.tenant_id, r.pool_id, r.account_id, r.kind, r.state`
+	coalesce(r.tenant_id, c.tenant_id, b.tenant_id), coalesce(r.pool_id, c.pool_id, ''), coalesce(r.account_id, c.account_id, ''),
+	CASE WHEN c.id IS NOT NULL THEN 'certificate' WHEN b.id IS NOT NULL THEN 'command-batch' ELSE r.kind END,
+	coalesce(r.state, c.state, b.state)`
+
+const records = ` LEFT JOIN resources r ON r.id = o.workflow_id LEFT JOIN certificates c ON c.id = o.workflow_id
+	LEFT JOIN command_batches b ON b.id = o.workflow_id `
 
 func scanClaimed(row pgx.Row) (*claimed, error) {
 	var c claimed
-	var tenant, pool, account, kind, state *string
+	var tenant, kind, state *string
+	var pool, account string
 	err := row.Scan(&c.WorkflowID, &c.WorkflowType, &c.Signal, &c.Generation, &c.serial, &c.attempts, &tenant, &pool, &account, &kind, &state)
 	if err != nil {
 		return nil, err
 	}
 	if tenant != nil {
-		c.Attributes = map[string]string{
-			"TenantId": *tenant, "PoolId": *pool, "ProviderAccountId": *account, "ResourceKind": *kind, "ResourceState": *state,
+		c.Attributes = map[string]string{"TenantId": *tenant, "ResourceKind": *kind, "ResourceState": *state}
+		if account != "" {
+			c.Attributes["PoolId"], c.Attributes["ProviderAccountId"] = pool, account
 		}
 	} else if account, ok := strings.CutPrefix(c.WorkflowID, accountWorkflowPrefix); ok {
 		c.Attributes = map[string]string{"ProviderAccountId": account}
@@ -117,7 +125,7 @@ func (s *Store) Claim(ctx context.Context, limit int, deliver func(ctx context.C
 			UPDATE outbox SET due_at = now() + $2::interval, attempts = attempts + 1
 			WHERE workflow_id IN (SELECT workflow_id FROM outbox WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 			RETURNING *
-		) SELECT `+described+` FROM o LEFT JOIN resources r ON r.id = o.workflow_id ORDER BY o.created_at, o.workflow_id`, limit, lease)
+		) SELECT `+described+` FROM o`+records+`ORDER BY o.created_at, o.workflow_id`, limit, lease)
 	if err != nil {
 		return 0, mapError(err)
 	}
@@ -161,7 +169,7 @@ func backoff(attempts int) time.Duration {
 // workflow, or nil when there is none, and done, which closes the row after a
 // delivery. Without a delivery the relay takes it up a moment later.
 func (s *Store) ClaimOne(ctx context.Context, workflowID string) (m *ports.Message, done func(delivered bool) error, err error) {
-	c, err := scanClaimed(s.pool.QueryRow(ctx, "SELECT "+described+" FROM outbox o LEFT JOIN resources r ON r.id = o.workflow_id WHERE o.workflow_id = $1", workflowID))
+	c, err := scanClaimed(s.pool.QueryRow(ctx, "SELECT "+described+" FROM outbox o"+records+"WHERE o.workflow_id = $1", workflowID))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, func(bool) error { return nil }, nil
 	}

@@ -48,10 +48,14 @@ func (s *Store) Policies(ctx context.Context) ([]platform.Policy, int64, error) 
 
 // Settings returns the deployment's settings and the revision that they are of.
 func (s *Store) Settings(ctx context.Context) (Settings, int64, error) {
+	return settings(ctx, s.pool)
+}
+
+func settings(ctx context.Context, q querier) (Settings, int64, error) {
 	st := Settings{MaxPerKind: defaultMaxPerKind}
 	var revision int64
 	var raw []byte
-	err := s.pool.QueryRow(ctx, "SELECT revision, settings FROM deployment").Scan(&revision, &raw)
+	err := q.QueryRow(ctx, "SELECT revision, settings FROM deployment").Scan(&revision, &raw)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return st, 0, nil
 	}

@@ -136,10 +136,14 @@ func (w *work) applySweep(ctx context.Context, l *locked, item ports.SweepItem) 
 	return wrote, err
 }
 
-// AccountMessage sets the message of every ready resource of an account, or
-// clears it with "" (D8). Those that have it already are not written.
+// AccountMessage sets the message of every ready resource of an account, and of
+// every certificate at rest, or clears it with "" (D8). Those that have it
+// already are not written.
 func (s *Store) AccountMessage(ctx context.Context, account, message string) error {
-	_, err := s.pool.Exec(ctx, `UPDATE resources SET message = $2, updated_at = $3
+	_, err := s.pool.Exec(ctx, `WITH certificates AS (
+			UPDATE certificates SET message = $2, updated_at = $3
+			WHERE account_id = $1 AND state = 'ready' AND intent = 'present' AND former = '[]' AND message <> $2)
+		UPDATE resources SET message = $2, updated_at = $3
 		WHERE account_id = $1 AND state = 'ready' AND message <> $2`, account, clean(message), s.now())
 	return mapError(err)
 }
