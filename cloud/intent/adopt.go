@@ -86,7 +86,7 @@ func (s *Service) seek(ctx context.Context, r *cloud.Resource) (*cloud.Observed,
 		return nil, err
 	}
 	o, err := ask(ctx, "asking for the object", func(ctx context.Context) (*cloud.Observed, error) {
-		o, err := k.Observe(ctx, cloud.Request{TenantID: r.TenantID, Name: r.Name, ProviderID: r.ProviderID, Now: s.Now()})
+		o, err := k.Observe(ctx, cloud.Request{TenantID: r.TenantID, Name: r.Name, ProviderID: r.ProviderID, Now: s.now()})
 		switch class := cloud.ClassOf(err); {
 		case class == cloud.ClassNotFound || class == cloud.ClassRefused, err == nil && (o == nil || o.Phase == cloud.PhaseGone):
 			return nil, cloud.Errorf(cloud.CodeNotFound, "the provider account has no such %s", r.Kind).With("fields", []string{"providerId"})

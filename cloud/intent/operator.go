@@ -53,7 +53,7 @@ func (s *Service) OperatorRefresh(ctx context.Context, id string) error {
 			if r.State.Final() {
 				return nil, changeable(r)
 			}
-			return r.WantRefresh(s.Now()), nil
+			return r.WantRefresh(s.now()), nil
 		})
 		return err
 	})

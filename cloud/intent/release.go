@@ -36,7 +36,7 @@ func (s *Service) release(ctx context.Context, actor string, r *cloud.Resource) 
 			return nil, invalidState(cloud.ReasonChildren, "it still holds %s: delete what lives in it first", countOf(len(children), "live resource")).
 				With("count", len(children))
 		}
-		return r.WantRelease(s.Now()), nil
+		return r.WantRelease(s.now()), nil
 	})
 }
 

@@ -159,7 +159,7 @@ func (s *Service) apply(ctx context.Context, tx Tx, r *cloud.Resource, ch *chang
 	if err := expected(r, ch.in.ExpectedVersion); err != nil {
 		return nil, err
 	}
-	now := s.Now()
+	now := s.now()
 	if ch.in.Spec == nil {
 		return r.WantDescription(ch.in.Description.Value, true, now), nil
 	}
