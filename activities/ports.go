@@ -28,6 +28,7 @@ type (
 	CertificateIntents = ports.CertificateIntents
 	CertificateSweep   = ports.CertificateSweep
 	CertificateItem    = ports.CertificateItem
+	Expiry             = ports.Expiry
 	BatchRecords       = ports.BatchRecords
 	BatchIntents       = ports.BatchIntents
 )

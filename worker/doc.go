@@ -5,6 +5,7 @@
 //	stalled rows ---healer--> outbox                      \---> provider activities (cloud-resources-provider)
 //	accounts -------starter-> account sweeps               \--> webhook activities (cloud-resources-webhook)
 //	hours ----------biller--> usage rows
+//	certificates --watcher--> expiry events
 //
 // Invariants
 //   - Everything is registered by name, in one list; a name in a history never

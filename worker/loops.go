@@ -13,6 +13,8 @@ const (
 	healBatch  = 200
 	billEvery  = 30 * time.Second
 	startEvery = 30 * time.Second
+	// noticeEvery is how late an expiry event may come.
+	noticeEvery = time.Minute
 )
 
 // every runs do at once and then after each period, until ctx ends. A failure
@@ -44,6 +46,15 @@ func (w *Worker) heal(ctx context.Context) error {
 func (w *Worker) bill(ctx context.Context) error {
 	n, err := w.Billing.BillHours(ctx)
 	w.metrics.billed(n)
+	return err
+}
+
+// noticeExpiry tells of certificates that come to their end.
+func (w *Worker) noticeExpiry(ctx context.Context) error {
+	n, err := w.Expiry.NoticeExpiry(ctx)
+	if n > 0 {
+		w.Log.InfoContext(ctx, "told of certificates that expire", "count", n)
+	}
 	return err
 }
 

@@ -17,8 +17,8 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// Options are what a worker needs. Certificates, Batches and Webhooks may be
-// nil; their workflows then wait for a worker that has them.
+// Options are what a worker needs. Certificates, Batches, Webhooks and Expiry may
+// be nil; what they do then waits for a worker that has them.
 type Options struct {
 	Client    client.Client
 	Namespace string
@@ -32,6 +32,7 @@ type Options struct {
 	Webhooks     *activities.WebhookActivities
 	Outbox       activities.Outbox
 	Billing      activities.Billing
+	Expiry       activities.Expiry
 
 	Settings cloud.Settings
 	// Concurrency is how many provider activities run at once; each may hold a
@@ -119,6 +120,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	loops.Go(func() { w.every(ctx, "heal", healEvery, w.heal) })
 	loops.Go(func() { w.every(ctx, "bill", billEvery, w.bill) })
 	loops.Go(func() { w.every(ctx, "start sweeps", startEvery, w.startSweeps) })
+	if w.Expiry != nil {
+		loops.Go(func() { w.every(ctx, "notice expiry", noticeEvery, w.noticeExpiry) })
+	}
 	<-ctx.Done()
 	loops.Wait()
 	return ignoreEnd(ctx, context.Cause(ctx))

@@ -49,3 +49,10 @@ type CertificateItem struct {
 	// Nudge asks for a signal to its workflow after the save.
 	Nudge bool
 }
+
+// Expiry is what the expiry loop needs of the store.
+type Expiry interface {
+	// NoticeExpiry writes the expiry events of certificates that are due, each
+	// once, and returns how many certificates it told of.
+	NoticeExpiry(ctx context.Context) (int, error)
+}
