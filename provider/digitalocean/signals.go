@@ -3,8 +3,11 @@ package digitalocean
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/harness"
 )
 
 // Signals are asked for session by session, so what one answer may cost is
@@ -19,7 +23,8 @@ import (
 const (
 	signalWindow    = 7 * 24 * time.Hour
 	maxEnvironments = 50 // in all regions together
-	maxSessions     = 50 // whose turns are read
+	maxSessions     = 50 // with hits, whose turns are read
+	maxQuiet        = 10 // without hits
 	signalPage      = 100
 )
 
@@ -54,8 +59,7 @@ func (a *account) Signals(ctx context.Context) ([]cloud.Signal, error) {
 		}
 		signals = append(signals, failed...)
 	}
-	slices.SortStableFunc(sessions, func(x, y session) int { return cmp.Compare(y.StartedAt, x.StartedAt) })
-	for _, s := range sessions[:min(len(sessions), maxSessions)] {
+	for _, s := range worthReading(sessions) {
 		found, err := a.turns(ctx, s)
 		if err != nil {
 			return nil, err
@@ -75,17 +79,9 @@ type environment struct {
 // environments lists the environments of every region that the account may use.
 func (a *account) environments(ctx context.Context) ([]environment, error) {
 	absent := []doapi.Meaning{doapi.Means(http.StatusNotFound, cloud.ClassUnsupported), doapi.Means(http.StatusForbidden, cloud.ClassUnsupported)}
-	regions, _, err := a.API.HostedAgents.ListRegions(ctx)
+	hosts, err := harness.Hosts(ctx, a.Account)
 	if err != nil {
 		return nil, a.Fail(opSignals, doapi.List, err, absent...)
-	}
-	hosts := map[string]*doapi.Account{}
-	for _, r := range regions.Regions {
-		host, err := a.Regional(r.Slug)
-		if err != nil {
-			return nil, a.Fail(opSignals, doapi.List, err)
-		}
-		hosts[host.API.BaseURL.String()] = host
 	}
 	var out []environment
 	for _, host := range hosts {
@@ -107,27 +103,62 @@ func (a *account) environments(ctx context.Context) ([]environment, error) {
 	return out, nil
 }
 
-// session is one in which something was detected.
+// session is one whose turns may tell something.
 type session struct {
-	godo.SignalsSession
+	ID          string `json:"session_id"`
+	StartedAt   string `json:"started_at"`
+	Turns       int    `json:"total_turns"`
+	Count       int    `json:"signal_count"`
 	environment string
 }
 
 func (a *account) sessions(ctx context.Context, e environment) ([]session, error) {
-	from := time.Now().Add(-signalWindow).Unix()
-	opt := &godo.SignalsListAgentSessionsOptions{StartTime: &from}
-	opt.Limit = signalPage
-	page, _, err := a.API.Signals.ListAgentSessions(ctx, e.id, opt)
-	if err != nil {
-		return nil, a.unlessSilent(err)
-	}
+	query := url.Values{"start_time": {strconv.FormatInt(time.Now().Add(-signalWindow).Unix(), 10)}}
 	var out []session
-	for _, edge := range page.Edges {
-		if edge.Node.SessionID != "" && edge.Node.SignalCount > 0 {
-			out = append(out, session{edge.Node, e.id})
+	err := a.nodes(ctx, doapi.Path("v1", "signals", "agents", e.id, "sessions"), query, func(node json.RawMessage) {
+		s := session{environment: e.id}
+		if json.Unmarshal(node, &s) == nil && s.ID != "" && s.Turns+s.Count > 0 {
+			out = append(out, s)
+		}
+	})
+	return out, err
+}
+
+// worthReading are the sessions whose turns are asked for, newest first: those
+// with hits, and a few without, since a run that failed need not be a hit.
+func worthReading(sessions []session) []session {
+	slices.SortStableFunc(sessions, func(x, y session) int { return cmp.Compare(y.StartedAt, x.StartedAt) })
+	var out []session
+	hits, quiet := 0, 0
+	for _, s := range sessions {
+		switch {
+		case s.Count > 0 && hits < maxSessions:
+			hits++
+			out = append(out, s)
+		case s.Count == 0 && quiet < maxQuiet:
+			quiet++
+			out = append(out, s)
 		}
 	}
-	return out, nil
+	return out
+}
+
+// nodes calls see for each node of a list's first page, in the order of the
+// answer. They come undecoded, so that a malformed one is dropped alone.
+func (a *account) nodes(ctx context.Context, path string, query url.Values, see func(node json.RawMessage)) error {
+	query.Set("limit", strconv.Itoa(signalPage))
+	var page struct {
+		Edges []struct {
+			Node json.RawMessage `json:"node"`
+		} `json:"edges"`
+	}
+	if err := a.Get(ctx, path+"?"+query.Encode(), &page); err != nil {
+		return a.unlessSilent(err)
+	}
+	for _, e := range page.Edges {
+		see(e.Node)
+	}
+	return nil
 }
 
 // unlessSilent forgives an environment that went away, or whose collection was
@@ -162,45 +193,61 @@ func (a *account) failedSessions(ctx context.Context, e environment) ([]cloud.Si
 	return out, nil
 }
 
-// turns reads the signals of one session's newest turns.
-func (a *account) turns(ctx context.Context, s session) ([]cloud.Signal, error) {
-	opt := &godo.SignalsListDialoguesOptions{}
-	opt.Limit = signalPage
-	page, _, err := a.API.Signals.ListSessionDialogues(ctx, s.SessionID, opt)
-	if err != nil {
-		return nil, a.unlessSilent(err)
-	}
-	var out []cloud.Signal
-	for _, edge := range page.Edges {
-		d := edge.Node
-		at, err := time.Parse(time.RFC3339, d.CreatedAt)
-		if err != nil {
-			continue // a signal without a time is malformed
-		}
-		for _, hit := range d.Signals {
-			run := cmp.Or(hit.RunUUID, d.RunID)
-			if hit.SignalType == "" || run == "" {
-				continue
-			}
-			snippet := ""
-			if hit.Snippet != nil {
-				snippet = *hit.Snippet
-			}
-			title := cmp.Or(hit.Label, hit.SignalType)
-			out = append(out, newSignal(s.environment, signalID(run, itoa(hit.StepIndex), hit.SignalType), hit.SignalType, title, snippet, at))
-		}
-		if failed(d.SignalsDialogue) && d.RunID != "" {
-			code := ""
-			if d.FailureCode != nil {
-				code = *d.FailureCode
-			}
-			out = append(out, newSignal(s.environment, signalID(d.RunID, "", typeRunFailed), typeRunFailed, "A run failed", code, at))
-		}
-	}
-	return out, nil
+// turn is one exchange of a session, its hits undecoded.
+type turn struct {
+	Run     string            `json:"run_id"`
+	At      string            `json:"created_at"`
+	Status  string            `json:"run_status"`
+	Failure *string           `json:"failure_code"`
+	Hits    []json.RawMessage `json:"signals"`
 }
 
-func failed(d godo.SignalsDialogue) bool {
-	status := strings.ToLower(d.RunStatus)
-	return d.FailureCode != nil && *d.FailureCode != "" || strings.HasSuffix(status, "failed") || strings.HasSuffix(status, "error")
+func (t turn) failed() bool {
+	status := strings.ToLower(t.Status)
+	return t.Failure != nil && *t.Failure != "" || strings.HasSuffix(status, "failed") || strings.HasSuffix(status, "error")
+}
+
+// turns reads the signals of one session's newest turns.
+func (a *account) turns(ctx context.Context, s session) ([]cloud.Signal, error) {
+	var out []cloud.Signal
+	err := a.nodes(ctx, doapi.Path("v1", "signals", "sessions", s.ID, "dialogues"), url.Values{}, func(node json.RawMessage) {
+		var t turn
+		if json.Unmarshal(node, &t) == nil {
+			out = append(out, t.signals(s.environment)...)
+		}
+	})
+	return out, err
+}
+
+// signals are the turn's hits, and its failure, unless they are too old. One
+// without a time, a type or a run is malformed.
+func (t turn) signals(environment string) []cloud.Signal {
+	at, err := time.Parse(time.RFC3339, t.At)
+	if err != nil || time.Since(at) > signalWindow {
+		return nil
+	}
+	var out []cloud.Signal
+	for _, raw := range t.Hits {
+		var hit godo.SignalsInstance
+		if json.Unmarshal(raw, &hit) != nil {
+			continue
+		}
+		run := cmp.Or(hit.RunUUID, t.Run)
+		if hit.SignalType == "" || run == "" {
+			continue
+		}
+		title := cmp.Or(hit.Label, hit.SignalType)
+		out = append(out, newSignal(environment, signalID(run, itoa(hit.StepIndex), hit.SignalType), hit.SignalType, title, text(hit.Snippet), at))
+	}
+	if t.failed() && t.Run != "" {
+		out = append(out, newSignal(environment, signalID(t.Run, "", typeRunFailed), typeRunFailed, "A run failed", text(t.Failure), at))
+	}
+	return out
+}
+
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
 }
