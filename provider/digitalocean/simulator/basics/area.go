@@ -13,6 +13,7 @@ func Area() core.Area {
 			{Method: "GET", Pattern: "/v2/account", Handle: getAccount},
 			{Method: "GET", Pattern: "/v2/regions", Handle: listRegions},
 			{Method: "GET", Pattern: "/v2/sizes", Handle: listSizes},
+			{Method: "GET", Pattern: "/v2/1-clicks", Handle: listOneClicks},
 
 			{Method: "GET", Pattern: "/v2/projects", Handle: listProjects},
 			{Method: "POST", Pattern: "/v2/projects", Handle: createProject},

@@ -73,3 +73,22 @@ func TestSignalsOfTheSimulator(t *testing.T) {
 		{loud, "User said thanks", cloud.SeverityInfo},
 	}, got)
 }
+
+// TestCatalogOfTheSimulator: what the embedded provider lists is installable on
+// one of the two.
+func TestCatalogOfTheSimulator(t *testing.T) {
+	opened, _ := kindtest.Open(t)
+	all, err := opened.Catalog(context.Background(), "")
+	require.NoError(t, err)
+	count := 0
+	for _, on := range []string{"instance", "kubernetes"} {
+		some, err := opened.Catalog(context.Background(), on)
+		require.NoError(t, err)
+		require.NotEmpty(t, some)
+		for _, item := range some {
+			require.Equal(t, on, item.InstallsOn)
+		}
+		count += len(some)
+	}
+	require.Len(t, all, count)
+}
