@@ -1,0 +1,24 @@
+//go:build unix
+
+package main
+
+import "testing"
+
+// TestEndToEnd runs what needs no system for itself side by side in one: each
+// test has a world of its own, and starts from nothing.
+func TestEndToEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, w *world)
+	}{
+		{"WholeLife", testWholeLife},
+		{"LifeOnASharedAccount", testLifeOnASharedAccount},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, s.world(t))
+		})
+	}
+}
