@@ -15,6 +15,10 @@ func TestEndToEnd(t *testing.T) {
 	}{
 		{"WholeLife", testWholeLife},
 		{"LifeOnASharedAccount", testLifeOnASharedAccount},
+		{"CreateFaults", testCreateFaults},
+		{"AccountTrouble", testAccountTrouble},
+		{"LaterFaults", testLaterFaults},
+		{"FailsAtTheProvider", testFailsAtTheProvider},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
