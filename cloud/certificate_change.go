@@ -148,7 +148,7 @@ func (c *Certificate) Serve(o *ObservedCertificate, serial int64, now time.Time)
 	if c.Current.ProviderID != "" && !same {
 		c.addFormer(c.Current)
 	}
-	c.Current, c.NextID = CertificateObject{Serial: serial, ProviderID: o.ProviderID}, ""
+	c.Current, c.NextID = CertificateObject{Serial: serial, ProviderID: o.ProviderID, AttemptedAt: c.AttemptedAt}, ""
 	c.State, c.Message, c.RetryAt, c.RefreshWanted = StateReady, "", time.Time{}, false
 	renewed := c.see(o)
 	switch {

@@ -81,18 +81,10 @@ func (c *Certificate) differs(o *ObservedCertificate) bool {
 func (c *Certificate) Objects() []CertificateObject {
 	all := slices.Clone(c.Former)
 	if c.Current.ProviderID != "" {
-		all = append(all, c.object(c.Current))
+		all = append(all, c.Current)
 	}
 	if c.Replacing() && (c.NextID != "" || !c.AttemptedAt.IsZero()) {
 		all = append(all, CertificateObject{Serial: c.Serial, ProviderID: c.NextID, AttemptedAt: c.AttemptedAt})
 	}
 	return all
-}
-
-// object fills in when the object was attempted, where that is still known.
-func (c *Certificate) object(o CertificateObject) CertificateObject {
-	if o.Serial == c.Serial {
-		o.AttemptedAt = c.AttemptedAt
-	}
-	return o
 }

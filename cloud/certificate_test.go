@@ -1,73 +1,27 @@
 package cloud_test
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"testing"
 	"time"
 
-	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/stretchr/testify/require"
+
+	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/certtest"
 )
-
-// authority issues certificates for tests.
-type authority struct {
-	cert *x509.Certificate
-	key  crypto.Signer
-	pem  string
-}
-
-func encodePEM(kind string, der []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
-}
-
-func issue(t *testing.T, by *authority, ca bool, names []string, from, to time.Time) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "test " + serial.String()}, DNSNames: names,
-		NotBefore: from, NotAfter: to, IsCA: ca, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	parent, signer := template, crypto.Signer(key)
-	if by != nil {
-		parent, signer = by.cert, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	require.NoError(t, err)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return &authority{cert: cert, key: key, pem: encodePEM("CERTIFICATE", der)}
-}
-
-func (a *authority) keyPEM(t *testing.T) cloud.Secret {
-	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(a.key)
-	require.NoError(t, err)
-	return cloud.NewSecret(encodePEM("PRIVATE KEY", der))
-}
 
 func TestCheckCertificateNamesTheFieldThatIsWrong(t *testing.T) {
 	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	from, to := now.Add(-time.Hour), now.Add(90*24*time.Hour)
-	root := issue(t, nil, true, nil, from, to.Add(time.Hour))
-	middle := issue(t, root, true, nil, from, to.Add(time.Hour))
-	leaf := issue(t, middle, false, []string{"example.com", "*.example.com"}, from, to)
-	other := issue(t, nil, true, nil, from, to)
-	expired := issue(t, middle, false, []string{"example.com"}, from.Add(-time.Hour), now.Add(-time.Minute))
-	early := issue(t, middle, false, []string{"example.com"}, now.Add(time.Hour), to)
-	nameless := issue(t, middle, false, nil, from, to)
-	badName := issue(t, middle, false, []string{"not a name"}, from, to)
-	key := leaf.keyPEM(t)
+	root := certtest.Issue(t, nil, true, nil, from, to.Add(time.Hour))
+	middle := certtest.Issue(t, root, true, nil, from, to.Add(time.Hour))
+	leaf := certtest.Issue(t, middle, false, []string{"example.com", "*.example.com"}, from, to)
+	other := certtest.Issue(t, nil, true, nil, from, to)
+	expired := certtest.Issue(t, middle, false, []string{"example.com"}, from.Add(-time.Hour), now.Add(-time.Minute))
+	early := certtest.Issue(t, middle, false, []string{"example.com"}, now.Add(time.Hour), to)
+	nameless := certtest.Issue(t, middle, false, nil, from, to)
+	badName := certtest.Issue(t, middle, false, []string{"not a name"}, from, to)
+	key := cloud.NewSecret(leaf.Key)
 	custom := func(leaf, chain string) cloud.CertificateMaterial {
 		return cloud.CertificateMaterial{Leaf: leaf, Chain: chain}
 	}
@@ -80,30 +34,30 @@ func TestCheckCertificateNamesTheFieldThatIsWrong(t *testing.T) {
 		key   cloud.Secret
 		field string
 	}{
-		"leaf with its whole chain":      {cloud.CertificateCustom, custom(leaf.pem, middle.pem+root.pem), key, ""},
-		"chain in another order":         {cloud.CertificateCustom, custom(leaf.pem, root.pem+middle.pem), key, ""},
-		"chain without its root":         {cloud.CertificateCustom, custom(leaf.pem, middle.pem), key, ""},
-		"no chain":                       {cloud.CertificateCustom, custom(leaf.pem, ""), key, ""},
-		"chain of somebody else":         {cloud.CertificateCustom, custom(leaf.pem, middle.pem+other.pem), key, "chain"},
-		"chain that skips one":           {cloud.CertificateCustom, custom(leaf.pem, root.pem), key, "chain"},
-		"key of somebody else":           {cloud.CertificateCustom, custom(leaf.pem, middle.pem), other.keyPEM(t), "privateKey"},
-		"key that is no PEM":             {cloud.CertificateCustom, custom(leaf.pem, middle.pem), cloud.NewSecret("hello"), "privateKey"},
-		"no key":                         {cloud.CertificateCustom, custom(leaf.pem, middle.pem), cloud.Secret{}, "privateKey"},
+		"leaf with its whole chain":      {cloud.CertificateCustom, custom(leaf.PEM, middle.PEM+root.PEM), key, ""},
+		"chain in another order":         {cloud.CertificateCustom, custom(leaf.PEM, root.PEM+middle.PEM), key, ""},
+		"chain without its root":         {cloud.CertificateCustom, custom(leaf.PEM, middle.PEM), key, ""},
+		"no chain":                       {cloud.CertificateCustom, custom(leaf.PEM, ""), key, ""},
+		"chain of somebody else":         {cloud.CertificateCustom, custom(leaf.PEM, middle.PEM+other.PEM), key, "chain"},
+		"chain that skips one":           {cloud.CertificateCustom, custom(leaf.PEM, root.PEM), key, "chain"},
+		"key of somebody else":           {cloud.CertificateCustom, custom(leaf.PEM, middle.PEM), cloud.NewSecret(other.Key), "privateKey"},
+		"key that is no PEM":             {cloud.CertificateCustom, custom(leaf.PEM, middle.PEM), cloud.NewSecret("hello"), "privateKey"},
+		"no key":                         {cloud.CertificateCustom, custom(leaf.PEM, middle.PEM), cloud.Secret{}, "privateKey"},
 		"leaf that is no PEM":            {cloud.CertificateCustom, custom("hello", ""), key, "leaf"},
-		"two leaves":                     {cloud.CertificateCustom, custom(leaf.pem+middle.pem, ""), key, "leaf"},
+		"two leaves":                     {cloud.CertificateCustom, custom(leaf.PEM+middle.PEM, ""), key, "leaf"},
 		"a key in the place of a leaf":   {cloud.CertificateCustom, custom(key.Reveal(), ""), key, "leaf"},
-		"a key in the chain":             {cloud.CertificateCustom, custom(leaf.pem, key.Reveal()), key, "chain"},
-		"expired":                        {cloud.CertificateCustom, custom(expired.pem, ""), expired.keyPEM(t), "leaf"},
-		"not valid yet":                  {cloud.CertificateCustom, custom(early.pem, ""), early.keyPEM(t), "leaf"},
-		"names no host":                  {cloud.CertificateCustom, custom(nameless.pem, ""), nameless.keyPEM(t), "leaf"},
-		"a name that is none":            {cloud.CertificateCustom, custom(badName.pem, ""), badName.keyPEM(t), "leaf"},
-		"custom with domains":            {cloud.CertificateCustom, cloud.CertificateMaterial{Leaf: leaf.pem, Domains: []string{"a.com"}}, key, "domains"},
+		"a key in the chain":             {cloud.CertificateCustom, custom(leaf.PEM, key.Reveal()), key, "chain"},
+		"expired":                        {cloud.CertificateCustom, custom(expired.PEM, ""), cloud.NewSecret(expired.Key), "leaf"},
+		"not valid yet":                  {cloud.CertificateCustom, custom(early.PEM, ""), cloud.NewSecret(early.Key), "leaf"},
+		"names no host":                  {cloud.CertificateCustom, custom(nameless.PEM, ""), cloud.NewSecret(nameless.Key), "leaf"},
+		"a name that is none":            {cloud.CertificateCustom, custom(badName.PEM, ""), cloud.NewSecret(badName.Key), "leaf"},
+		"custom with domains":            {cloud.CertificateCustom, cloud.CertificateMaterial{Leaf: leaf.PEM, Domains: []string{"a.com"}}, key, "domains"},
 		"issued":                         {cloud.CertificateLetsEncrypt, issued("example.com", "*.example.com"), cloud.Secret{}, ""},
 		"issued for nothing":             {cloud.CertificateLetsEncrypt, issued(), cloud.Secret{}, "domains"},
 		"issued twice for one":           {cloud.CertificateLetsEncrypt, issued("a.com", "a.com"), cloud.Secret{}, "domains[1]"},
 		"issued for an address":          {cloud.CertificateLetsEncrypt, issued("a.com", "203.0.113.1"), cloud.Secret{}, "domains[1]"},
 		"issued for a star in the midst": {cloud.CertificateLetsEncrypt, issued("a.*.com"), cloud.Secret{}, "domains[0]"},
-		"issued with a leaf":             {cloud.CertificateLetsEncrypt, cloud.CertificateMaterial{Leaf: leaf.pem, Domains: []string{"a.com"}}, cloud.Secret{}, "type"},
+		"issued with a leaf":             {cloud.CertificateLetsEncrypt, cloud.CertificateMaterial{Leaf: leaf.PEM, Domains: []string{"a.com"}}, cloud.Secret{}, "type"},
 		"another type":                   {"self", issued("a.com"), cloud.Secret{}, "type"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +107,7 @@ func TestACertificateIsReplacedBeforeTheFormerOneGoes(t *testing.T) {
 	require.Equal(t, cloud.StepUpdate, cloud.DecideCertificate(c, now).Step)
 	updated := c.Serve(object("two"), 1, now)
 	require.Equal(t, cloud.StateReady, c.State)
-	require.Equal(t, []cloud.CertificateObject{{Serial: 0, ProviderID: "one"}}, c.Former)
+	require.Equal(t, []cloud.CertificateObject{{Serial: 0, ProviderID: "one", AttemptedAt: now}}, c.Former)
 
 	c.InUse("in use", settings, now)
 	next := cloud.DecideCertificate(c, now)

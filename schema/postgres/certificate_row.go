@@ -14,7 +14,7 @@ import (
 // certificateColumns are the columns of a cloud.Certificate, id first.
 var certificateColumns = []string{
 	"id", "tenant_id", "project_id", "pool_id", "account_id", "provider", "name", "description", "owner", "type",
-	"material", "version", "generation", "serial", "intent", "state", "message", "current_serial", "provider_id",
+	"material", "version", "generation", "serial", "intent", "state", "message", "current_serial", "provider_id", "current_attempted_at",
 	"next_id", "former", "attempted_at", "retry_at", "failures", "refresh_wanted", "fingerprint", "not_before", "not_after", "names",
 	"provider_state", "noticed", "created_at", "updated_at", "ready_at", "ended_at",
 }
@@ -45,7 +45,7 @@ func certificateValues(c *cloud.Certificate) ([]any, error) {
 	return []any{
 		c.ID, c.TenantID, zeronull.Text(c.ProjectID), c.PoolID, c.AccountID, c.Provider, c.Name, c.Description, c.Owner, c.Type,
 		string(material), c.Version, c.Generation, c.Serial, c.Intent, c.State, clean(c.Message), c.Current.Serial, c.Current.ProviderID,
-		c.NextID, string(formerJSON), zeronull.Timestamptz(c.AttemptedAt), zeronull.Timestamptz(c.RetryAt), c.Failures, c.RefreshWanted, c.Fingerprint,
+		zeronull.Timestamptz(c.Current.AttemptedAt), c.NextID, string(formerJSON), zeronull.Timestamptz(c.AttemptedAt), zeronull.Timestamptz(c.RetryAt), c.Failures, c.RefreshWanted, c.Fingerprint,
 		zeronull.Timestamptz(c.NotBefore), zeronull.Timestamptz(c.NotAfter), names, c.ProviderState, c.Noticed,
 		zeronull.Timestamptz(c.CreatedAt), zeronull.Timestamptz(c.UpdatedAt), zeronull.Timestamptz(c.ReadyAt), zeronull.Timestamptz(c.EndedAt),
 	}, nil
@@ -55,11 +55,11 @@ func scanCertificate(row pgx.Row, extra ...any) (*cloud.Certificate, error) {
 	var c cloud.Certificate
 	var project zeronull.Text
 	var material, former []byte
-	var attempted, retry, notBefore, notAfter, created, updated, ready, ended zeronull.Timestamptz
+	var current, attempted, retry, notBefore, notAfter, created, updated, ready, ended zeronull.Timestamptz
 	targets := []any{
 		&c.ID, &c.TenantID, &project, &c.PoolID, &c.AccountID, &c.Provider, &c.Name, &c.Description, &c.Owner, &c.Type,
 		&material, &c.Version, &c.Generation, &c.Serial, &c.Intent, &c.State, &c.Message, &c.Current.Serial, &c.Current.ProviderID,
-		&c.NextID, &former, &attempted, &retry, &c.Failures, &c.RefreshWanted, &c.Fingerprint, &notBefore, &notAfter, &c.Names,
+		&current, &c.NextID, &former, &attempted, &retry, &c.Failures, &c.RefreshWanted, &c.Fingerprint, &notBefore, &notAfter, &c.Names,
 		&c.ProviderState, &c.Noticed, &created, &updated, &ready, &ended,
 	}
 	if err := row.Scan(append(targets, extra...)...); err != nil {
@@ -67,7 +67,7 @@ func scanCertificate(row pgx.Row, extra ...any) (*cloud.Certificate, error) {
 	}
 	c.ProjectID = string(project)
 	for to, from := range map[*time.Time]zeronull.Timestamptz{
-		&c.AttemptedAt: attempted, &c.RetryAt: retry, &c.NotBefore: notBefore, &c.NotAfter: notAfter,
+		&c.Current.AttemptedAt: current, &c.AttemptedAt: attempted, &c.RetryAt: retry, &c.NotBefore: notBefore, &c.NotAfter: notAfter,
 		&c.CreatedAt: created, &c.UpdatedAt: updated, &c.ReadyAt: ready, &c.EndedAt: ended,
 	} {
 		if t := time.Time(from); !t.IsZero() {
