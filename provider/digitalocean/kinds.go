@@ -7,6 +7,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/functions"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/harness"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/inference"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/observability"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/spaces"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/storage"
@@ -43,6 +44,8 @@ func kinds(a *doapi.Account) []cloud.Kind {
 		apps.App(a),
 		functions.Namespace(a),
 		spaces.Key(a),
+		inference.Dedicated(a),
+		inference.Token(a),
 		harness.Environment(a),
 		storage.Volume(a),
 		observability.Check(a),

@@ -8,6 +8,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/database"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/functions"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/harness"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/inference"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/spaces"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/storage"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/uptime"
@@ -22,6 +23,7 @@ func areas() []core.Area {
 		database.Area(),
 		functions.Area(),
 		harness.Area(),
+		inference.Area(),
 		spaces.Area(),
 		storage.Area(),
 		uptime.Area(),
