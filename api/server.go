@@ -45,7 +45,6 @@ func New(d Deps) *echo.Echo {
 	}
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	e.Server.ReadHeaderTimeout, e.Server.ReadTimeout, e.Server.IdleTimeout = 10*time.Second, time.Minute, 2*time.Minute
 	e.HTTPErrorHandler = s.writeError
 	e.Use(s.requestID, s.observe, s.recover)
 	s.routes(e)
