@@ -27,6 +27,9 @@ func scanBatch(row pgx.Row, extra ...any) (*cloud.Batch, error) {
 	if err := row.Scan(append(targets, extra...)...); err != nil {
 		return nil, err
 	}
+	if len(b.Approvers) == 0 {
+		b.Approvers = nil
+	}
 	b.ExpiresAt, b.CreatedAt, b.UpdatedAt = b.ExpiresAt.UTC(), b.CreatedAt.UTC(), b.UpdatedAt.UTC()
 	if t := time.Time(ended); !t.IsZero() {
 		b.EndedAt = t.UTC()

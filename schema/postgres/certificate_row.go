@@ -77,7 +77,17 @@ func scanCertificate(row pgx.Row, extra ...any) (*cloud.Certificate, error) {
 	if err := json.Unmarshal(material, &c.Material); err != nil {
 		return nil, err
 	}
-	return &c, json.Unmarshal(former, &c.Former)
+	if err := json.Unmarshal(former, &c.Former); err != nil {
+		return nil, err
+	}
+	// A record reads back as it was written: none is nil.
+	if len(c.Former) == 0 {
+		c.Former = nil
+	}
+	if len(c.Names) == 0 {
+		c.Names = nil
+	}
+	return &c, nil
 }
 
 func collectCertificates(rows pgx.Rows, err error) ([]*cloud.Certificate, error) {
