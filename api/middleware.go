@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -78,7 +79,7 @@ func (s *server) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				if v == http.ErrAbortHandler {
+				if e, ok := v.(error); ok && errors.Is(e, http.ErrAbortHandler) {
 					panic(v)
 				}
 				err = &cloud.Error{Code: cloud.CodeInternal, Message: "internal error", Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack())}

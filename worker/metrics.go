@@ -70,14 +70,14 @@ func (h *metricsHandler) Timer(name string) client.MetricsTimer {
 const sdkHelp = "See the documentation of Temporal's Go SDK."
 
 // vector returns the metric of a name, registering it the first time.
-func vector[V prometheus.Collector](m *sdkMetrics, name string, make func() V) V {
+func vector[V prometheus.Collector](m *sdkMetrics, name string, build func() V) V {
 	if v, ok := m.vectors.Load(name); ok {
 		if known, ok := v.(V); ok {
 			return known
 		}
-		return make() // one name, two types: counted, but not shown
+		return build() // one name, two types: counted, but not shown
 	}
-	v := make()
+	v := build()
 	if err := m.reg.Register(v); err != nil {
 		var there prometheus.AlreadyRegisteredError
 		if errors.As(err, &there) {

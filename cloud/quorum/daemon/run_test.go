@@ -52,8 +52,9 @@ func TestStopLetsRunningCommandsEnd(t *testing.T) {
 		err    error
 	}
 	got := make(chan result, 1)
+	command := commands(t, "cmb_1", 2, time.Now().Add(time.Hour))[0]
 	go func() {
-		a, err := quorum.Client{}.Send(context.Background(), "http://"+addr, commands(t, "cmb_1", 2, time.Now().Add(time.Hour))[0])
+		a, err := quorum.Client{}.Send(context.Background(), "http://"+addr, command)
 		got <- result{a, err}
 	}()
 	require.Eventually(t, func() bool { return len(lines(t, trace)) == 1 }, 10*time.Second, 5*time.Millisecond)

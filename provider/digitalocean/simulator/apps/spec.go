@@ -119,7 +119,7 @@ func checkSource(field string, part core.Map) error {
 		return invalid(field, "exactly one source (git, github, gitlab, bitbucket, image) is required, there are %d", len(has))
 	}
 	source := object(part, has[0])
-	missing := ""
+	var missing string
 	switch has[0] {
 	case "git":
 		missing = firstEmpty(source, "repo_clone_url", "branch")

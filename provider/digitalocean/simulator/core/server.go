@@ -1,7 +1,6 @@
 package core
 
 import (
-	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -66,7 +65,7 @@ func New(opts Options, areas ...Area) (*Server, error) {
 		opts.Droplets = DefaultDroplets
 	}
 	if opts.Log == nil {
-		opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
 		opts:     opts,
