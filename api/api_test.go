@@ -237,7 +237,7 @@ func TestPostgresIsDown(t *testing.T) {
 	w := apitest.New(t)
 	s := w.Serve()
 	done(t, s, "dev-acme", "cloudResources/create", newCluster("a"))
-	w.Store.Close()
+	w.Close()
 	for method, in := range map[string]fields{"create": newCluster("b"), "list": {"tenantId": "acme"}} {
 		a := refused(t, s, "dev-acme", "cloudResources/"+method, in, 503, "UNAVAILABLE", "")
 		require.NotContains(t, string(a.Raw), "pool", "nothing of what is underneath")

@@ -182,9 +182,16 @@ func (w *World) Count(table string) int {
 	return pgtest.Value[int](w.DB, "SELECT count(*) FROM "+table)
 }
 
+// Refusal is what a refused call was told.
+type Refusal struct {
+	Message    string
+	Details    map[string]any
+	RetryAfter time.Duration
+}
+
 // Refused checks that err is a *cloud.Error of a code and reason ("" for none)
-// with these fields, if any, and returns it.
-func Refused(t testing.TB, err error, code cloud.Code, reason string, fields ...string) *cloud.Error {
+// with these fields, if any, and returns what it tells.
+func Refused(t testing.TB, err error, code cloud.Code, reason string, fields ...string) Refusal {
 	t.Helper()
 	require.Error(t, err)
 	e := cloud.AsError(err)
@@ -193,5 +200,5 @@ func Refused(t testing.TB, err error, code cloud.Code, reason string, fields ...
 	if len(fields) > 0 {
 		require.Equal(t, fields, e.Details["fields"], e.Error())
 	}
-	return e
+	return Refusal{Message: e.Message, Details: e.Details, RetryAfter: e.RetryAfter}
 }

@@ -108,11 +108,11 @@ func test(operator, attribute string, values []string) ast.Node {
 	case stringNotEquals:
 		return ast.Not(has.And(oneOf(values).Contains(value)))
 	case stringLike:
-		any := ast.False()
+		one := ast.False()
 		for _, v := range values {
-			any = any.Or(value.Like(pattern(v)))
+			one = one.Or(value.Like(pattern(v)))
 		}
-		return has.And(any)
+		return has.And(one)
 	}
 	return ast.False() // an operator of a newer platform file: fail closed
 }

@@ -205,7 +205,7 @@ func TestCreateChecksInOrder(t *testing.T) {
 	create(t, w, apitest.Alice, cluster(of(apitest.User, cloud.Spec{"name": "taken"}), in(parent), named("user")))
 	dead := spec("instances", []any{apitest.Instance("dead")})
 	network := spec("network", apitest.Network("gx"))
-	clear := spec("token", "in clear")
+	inClear := spec("token", "in clear")
 	cases := []struct {
 		name   string
 		by     intent.Principal
@@ -220,8 +220,8 @@ func TestCreateChecksInOrder(t *testing.T) {
 		{"spec before region", apitest.Alice, cluster(spec("region", "sgp1"), spec("size", 1)), cloud.CodeInvalidInput, ""},
 		{"account-wide before instances", apitest.Alice, cluster(on(apitest.PoolShared), spec("vpc", "v"), dead), cloud.CodeInvalidInput, "accountWide"},
 		{"instances before networks", apitest.Alice, cluster(dead, network), cloud.CodeInvalidInput, "instance"},
-		{"networks before secrets", apitest.Alice, cluster(network, clear), cloud.CodeInvalidInput, "network"},
-		{"secrets before parent", apitest.Alice, cluster(clear, in(parent)), cloud.CodeInvalidInput, "secretRef"},
+		{"networks before secrets", apitest.Alice, cluster(network, inClear), cloud.CodeInvalidInput, "network"},
+		{"secrets before parent", apitest.Alice, cluster(inClear, in(parent)), cloud.CodeInvalidInput, "secretRef"},
 		{"parent before name", apitest.Alice, cluster(in(parent), func(in *intent.CreateRequest) { in.Name = "parent" }), cloud.CodeInvalidInput, "parent"},
 		{"identity before name", apitest.Alice, cluster(of(apitest.User, cloud.Spec{"name": "taken"}), in(parent), func(in *intent.CreateRequest) { in.Name = "user" }), cloud.CodeConflict, "identity"},
 		{"offer before budget", apitest.Peter, cluster(by("initech"), on(apitest.PoolShared), spec("region", "ams3")), cloud.CodeAccessDenied, "regionExcluded"},
@@ -303,7 +303,7 @@ func TestRepeatedCreateReturnsTheSame(t *testing.T) {
 	}
 	for name, in := range changes {
 		_, err := w.Service.Create(ctx, apitest.Alice, in)
-		require.NotNil(t, err, name)
+		require.Error(t, err, name)
 		apitest.Refused(t, err, cloud.CodeConflict, "idempotencyKey")
 	}
 	_, err := w.Service.Adopt(ctx, apitest.Alice, intent.AdoptRequest{TenantID: "acme", PoolID: apitest.PoolAcme, Kind: apitest.Cluster, ProviderID: "p", Name: "orders", IdempotencyKey: "k1"})

@@ -201,7 +201,7 @@ func TestExpectedVersion(t *testing.T) {
 	apitest.Refused(t, err, cloud.CodeConflict, "version")
 	del.ExpectedVersion = ptr(int64(2))
 	for range 2 { // a repeat finds it deleting
-		r, err = w.Service.Delete(ctx, apitest.Alice, del)
+		_, err = w.Service.Delete(ctx, apitest.Alice, del)
 		require.NoError(t, err)
 	}
 	del.ExpectedVersion = ptr(int64(1))
@@ -238,7 +238,7 @@ func TestConcurrentUpdatesBothCount(t *testing.T) {
 	gpu, err = w.Resource(context.Background(), "acme", gpu.ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 9, gpu.Version)
-	require.Equal(t, 4, world{w}.booked(t, gpu))
+	require.Equal(t, 4, world{w}.booked(gpu))
 }
 
 func TestUpdateFollowsTheBooking(t *testing.T) {
@@ -246,7 +246,7 @@ func TestUpdateFollowsTheBooking(t *testing.T) {
 	w := world{apitest.New(t)}
 	ctx := context.Background()
 	gpu := w.Ready(create(t, w.World, apitest.Alice, cluster(of(apitest.GPU, cloud.Spec{"replicas": json.Number("2")}))), "g-1")
-	require.Equal(t, 4, w.booked(t, gpu))
+	require.Equal(t, 4, w.booked(gpu))
 	_, err := w.Service.Update(ctx, apitest.Alice, patch(t, gpu, `{"replicas":5}`))
 	apitest.Refused(t, err, cloud.CodeQuotaExceeded, "")
 	same, err := w.Resource(ctx, "acme", gpu.ID)
@@ -254,11 +254,11 @@ func TestUpdateFollowsTheBooking(t *testing.T) {
 	require.Equal(t, gpu, same)
 
 	gpu = update(t, w.World, apitest.Alice, patch(t, gpu, `{"replicas":4}`))
-	require.Equal(t, 8, w.booked(t, gpu), "growth is charged at once")
+	require.Equal(t, 8, w.booked(gpu), "growth is charged at once")
 	gpu = update(t, w.World, apitest.Alice, patch(t, w.Ready(gpu, "g-1"), `{"replicas":1}`))
-	require.Equal(t, 8, w.booked(t, gpu), "a shrink only when the new spec runs")
+	require.Equal(t, 8, w.booked(gpu), "a shrink only when the new spec runs")
 	gpu = w.Ready(gpu, "g-1")
-	require.Equal(t, 2, w.booked(t, gpu))
+	require.Equal(t, 2, w.booked(gpu))
 
 	_, err = w.Service.Update(ctx, apitest.Alice, patch(t, gpu, `{"model":"m","replicas":9}`))
 	apitest.Refused(t, err, cloud.CodeInvalidState, "replaceRequired", "spec.model")
@@ -306,6 +306,6 @@ func TestUpdateThatMovesRespectsRegionsAndPolicy(t *testing.T) {
 // world adds what only these tests look at.
 type world struct{ *apitest.World }
 
-func (w world) booked(t testing.TB, r *cloud.Resource) int {
+func (w world) booked(r *cloud.Resource) int {
 	return w.Count("generate_series(1, (SELECT coalesce(sum(amount), 0)::int FROM quota_bookings WHERE resource_id = '" + r.ID + "'))")
 }

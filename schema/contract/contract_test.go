@@ -16,17 +16,16 @@ import (
 )
 
 // refused checks the code and the fields (nil: the whole input is meant).
-func refused(t *testing.T, err error, fields ...string) *cloud.Error {
+func refused(t *testing.T, err error, fields ...string) {
 	t.Helper()
 	require.Error(t, err)
 	e := cloud.AsError(err)
 	require.Equal(t, cloud.CodeInvalidInput, e.Code, e.Error())
 	if len(fields) == 0 {
 		require.NotContains(t, e.Details, "fields", e.Error())
-		return e
+		return
 	}
 	require.Equal(t, fields, e.Details["fields"], e.Error())
-	return e
 }
 
 // A valid input of create, with edits of single fields.
