@@ -242,6 +242,7 @@ const (
 	pgUser = "do.database.pg.user"
 	pgWall = "do.database.pg.firewall"
 	volume = "do.volume"
+	app    = "do.app"
 )
 
 func pgSpec(more ...object) object {
@@ -250,6 +251,13 @@ func pgSpec(more ...object) object {
 
 func volumeSpec(more ...object) object {
 	return merged(object{"region": "nyc3", "size_gigabytes": 10}, more)
+}
+
+func appSpec(more ...object) object {
+	return merged(object{"region": "nyc", "services": []object{{
+		"name": "web", "image": object{"registry_type": "DOCKER_HUB", "registry": "library", "repository": "nginx", "tag": "1.27"},
+		"instance_size_slug": "apps-s-1vcpu-0.5gb", "http_port": 80,
+	}}}, more)
 }
 
 func merged(spec object, more []object) object {

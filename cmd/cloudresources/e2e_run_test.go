@@ -19,6 +19,11 @@ func TestEndToEnd(t *testing.T) {
 		{"AccountTrouble", testAccountTrouble},
 		{"LaterFaults", testLaterFaults},
 		{"FailsAtTheProvider", testFailsAtTheProvider},
+		{"InputShape", testInputShape},
+		{"InputSize", testInputSize},
+		{"InputPlaces", testInputPlaces},
+		{"InputConflicts", testInputConflicts},
+		{"UnknownPaths", testUnknownPaths},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
