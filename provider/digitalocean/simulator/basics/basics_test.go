@@ -102,6 +102,28 @@ func TestSeedsAreKnownBeforehand(t *testing.T) {
 	require.NotEqual(t, core.VPCID("dop_v1_a", "nyc3"), core.VPCID("dop_v1_b", "nyc3"))
 }
 
+// TestAnotherProjectBecomesTheDefault leaves what was in the old one where it is.
+func TestAnotherProjectBecomesTheDefault(t *testing.T) {
+	t.Parallel()
+	f := spectest.Start(t, basics.Area())
+	_, made := f.Do("POST", "v2/projects", core.Map{"name": "p", "purpose": "IoT", "environment": "production"})
+	project := made["project"].(core.Map)
+	require.Equal(t, "Production", project["environment"], "spelled as the provider does")
+	path := "v2/projects/" + project["id"].(string)
+	_, before := f.Do("GET", "v2/projects/default/resources", nil)
+	status, _ := f.Do("PATCH", "v2/projects/default", core.Map{"is_default": false})
+	require.Equal(t, 422, status, "an account has a default project")
+	status, changed := f.Do("PATCH", path, core.Map{"is_default": true})
+	require.Equal(t, 200, status)
+	require.Equal(t, true, changed["project"].(core.Map)["is_default"])
+	_, now := f.Do("GET", "v2/projects/default", nil)
+	require.Equal(t, project["id"], now["project"].(core.Map)["id"])
+	_, after := f.Do("GET", "v2/projects/"+core.ProjectID(spectest.Token)+"/resources", nil)
+	require.Len(t, after["resources"], len(before["resources"].([]any)))
+	_, empty := f.Do("GET", path+"/resources", nil)
+	require.Empty(t, empty["resources"])
+}
+
 func TestVPCRules(t *testing.T) {
 	t.Parallel()
 	f := spectest.Start(t, basics.Area())

@@ -53,6 +53,9 @@ func ProjectOf(c *core.Call, urn string) string {
 	if project := c.ProjectOfURN(urn); project != "" {
 		return project
 	}
+	if id, err := ProjectFor(c, ""); err == nil {
+		return id
+	}
 	return core.ProjectID(c.Account.Token)
 }
 
@@ -75,8 +78,8 @@ func createProject(c *core.Call) (core.Answer, error) {
 	if in.Name == "" || in.Purpose == "" {
 		return core.Answer{}, core.Unprocessable("name and purpose are required")
 	}
-	if in.Environment != "" && !slices.Contains(environments, in.Environment) {
-		return core.Answer{}, core.Unprocessable("invalid environment: %q", in.Environment)
+	if err := in.tidy(); err != nil {
+		return core.Answer{}, err
 	}
 	if _, taken := Projects.Named(c, "", in.Name); taken {
 		return core.Answer{}, core.Conflict("name is already in use")
@@ -84,6 +87,19 @@ func createProject(c *core.Call) (core.Answer, error) {
 	in.Default = false
 	p := Projects.Insert(c, core.Meta{ID: core.NewUUID(), Name: in.Name}, in.Project)
 	return core.Created(core.Map{"project": projectView(c, p)})
+}
+
+// tidy spells the environment as answers do; requests may use any case.
+func (p *Project) tidy() error {
+	if p.Environment == "" {
+		return nil
+	}
+	at := slices.IndexFunc(environments, func(known string) bool { return strings.EqualFold(known, p.Environment) })
+	if at < 0 {
+		return core.Unprocessable("invalid environment: %q", p.Environment)
+	}
+	p.Environment = environments[at]
+	return nil
 }
 
 // findProject reads the path: without the parameter it is the default project.
@@ -123,12 +139,34 @@ func updateProject(c *core.Call) (core.Answer, error) {
 	if err := c.Decode(&in); err != nil {
 		return core.Answer{}, err
 	}
-	if in.Default != p.Value.Default {
-		return core.Answer{}, core.Unprocessable("is_default cannot be changed here")
+	if err := in.tidy(); err != nil {
+		return core.Answer{}, err
+	}
+	if p.Value.Default && !in.Default {
+		return core.Answer{}, core.Unprocessable("the default project cannot be unset: make another one the default")
+	}
+	if in.Default && !p.Value.Default {
+		dethrone(c)
 	}
 	p.Name, p.Value = in.Name, in.Project
 	Projects.Save(c, p)
 	return core.OK(core.Map{"project": projectView(c, p)})
+}
+
+// dethrone makes the default project an ordinary one, which keeps what it has.
+func dethrone(c *core.Call) {
+	for _, old := range Projects.All(c, "") {
+		if !old.Value.Default {
+			continue
+		}
+		for _, m := range c.Select(func(m *core.Meta) bool { return m.Project == "" }) {
+			if urn := c.URN(m); urn != "" {
+				Assign(c, old.ID, urn)
+			}
+		}
+		old.Value.Default = false
+		Projects.Save(c, old)
+	}
 }
 
 func deleteProject(c *core.Call) (core.Answer, error) {

@@ -45,13 +45,16 @@ func act(c *core.Call) (core.Answer, error) {
 	return core.Accepted(core.Map{"action": actionView(actions.Insert(c, meta, action{Type: "resize_volume", Region: v.Value.Region}))})
 }
 
+// listActions lists those of one volume or, outside a volume, those of all.
 func listActions(c *core.Call) (core.Answer, error) {
-	v, err := find(c)
-	if err != nil {
-		return core.Answer{}, err
+	parent := c.Param("volume")
+	if parent != "" {
+		if _, err := find(c); err != nil {
+			return core.Answer{}, err
+		}
 	}
 	views := []core.Map{}
-	for _, a := range actions.All(c, v.ID) {
+	for _, a := range actions.All(c, parent) {
 		views = append(views, actionView(a))
 	}
 	return core.Paged(c, "actions", views)
@@ -59,7 +62,8 @@ func listActions(c *core.Call) (core.Answer, error) {
 
 func getAction(c *core.Call) (core.Answer, error) {
 	a, ok := actions.Get(c, c.Param("action"))
-	if !ok || a.Parent != c.Param("volume") {
+	volume := c.Param("volume")
+	if !ok || (volume != "" && a.Parent != volume) {
 		return core.Answer{}, core.NotFound("action not found")
 	}
 	return core.OK(core.Map{"action": actionView(a)})

@@ -1,4 +1,6 @@
-// Package storage simulates block storage volumes and their actions.
+// Package storage simulates block storage volumes and their actions. An action is
+// found under its volume and under /v2/actions, where Terraform and doctl wait
+// for it; volumes are all that has actions here.
 package storage
 
 import "github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
@@ -15,6 +17,8 @@ func Area() core.Area {
 			{Method: "POST", Pattern: "/v2/volumes/{volume}/actions", Handle: act},
 			{Method: "GET", Pattern: "/v2/volumes/{volume}/actions", Handle: listActions},
 			{Method: "GET", Pattern: "/v2/volumes/{volume}/actions/{action}", Handle: getAction},
+			{Method: "GET", Pattern: "/v2/actions", Handle: listActions},
+			{Method: "GET", Pattern: "/v2/actions/{action}", Handle: getAction},
 		},
 		Taggable: map[string]string{"volume": volumes.Type},
 		URNs:     map[string]string{"volume": volumes.Type},
