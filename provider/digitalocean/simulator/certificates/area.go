@@ -1,6 +1,7 @@
 // Package certificates simulates TLS certificates (uploaded ones and Let's
-// Encrypt's, renewed by time) and as much of load balancers as certificates
-// touch: one that is in use cannot be deleted.
+// Encrypt's, renewed by time) and the regional load balancers that use them: a
+// certificate in use cannot be deleted. A load balancer balances nothing; it is
+// kept as it was asked for, completed by the documented defaults.
 package certificates
 
 import "github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
