@@ -134,7 +134,7 @@ func (d *dispatching) daemon(ctx context.Context, c *cloud.BatchCommand) (*recei
 	case e.Code != cloud.CodeNotFound:
 		return nil, err
 	}
-	c.Message, c.DueAt = "no daemon is declared for commands of this kind", d.Now().Add(commandBackoff/5)
+	c.Message, c.DueAt = "no daemon is declared for commands of this kind", d.Now().Add(commandBackoff)
 	return nil, d.Records.SaveCommand(ctx, d.batch.ID, *c)
 }
 
