@@ -24,6 +24,9 @@ func TestEndToEnd(t *testing.T) {
 		{"InputPlaces", testInputPlaces},
 		{"InputConflicts", testInputConflicts},
 		{"UnknownPaths", testUnknownPaths},
+		{"HandSentSignals", testHandSentSignals},
+		{"WorkflowAtRest", testWorkflowAtRest},
+		{"IdleCostsNothing", testIdleCostsNothing},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

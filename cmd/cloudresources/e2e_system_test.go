@@ -279,9 +279,20 @@ func (s *system) wait(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !condition(); time.Sleep(lookGap) {
 		if time.Now().After(end) {
-			require.FailNow(t, "waited in vain for "+what, "the worker's log ends with:\n%s", platform.Tail(s.logPath("worker"), 15))
+			require.FailNow(t, "waited in vain for "+what, "the worker's trouble:\n%s", s.trouble())
 		}
 	}
+}
+
+// trouble is the end of what the worker warned of.
+func (s *system) trouble() string {
+	var out []string
+	for line := range strings.Lines(s.log("worker")) {
+		if strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"level":"ERROR"`) {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out[max(0, len(out)-10):], "")
 }
 
 // checkLogs finds what no test asks about: races and bugs that were survived.
