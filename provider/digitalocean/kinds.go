@@ -8,6 +8,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/functions"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/harness"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/inference"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/marketplace"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/network"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/observability"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/spaces"
@@ -45,6 +46,7 @@ func kinds(a *doapi.Account) []cloud.Kind {
 		apps.App(a),
 		functions.Namespace(a),
 		spaces.Key(a),
+		marketplace.Addon(a),
 		network.Attachment(a),
 		inference.Dedicated(a),
 		inference.Token(a),

@@ -9,6 +9,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/functions"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/harness"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/inference"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/marketplace"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/network"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/spaces"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/storage"
@@ -25,6 +26,7 @@ func areas() []core.Area {
 		functions.Area(),
 		harness.Area(),
 		inference.Area(),
+		marketplace.Area(),
 		network.Area(),
 		spaces.Area(),
 		storage.Area(),
