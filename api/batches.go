@@ -57,6 +57,15 @@ type batchView struct {
 	File        *quorum.Batch      `json:"file,omitempty"`
 	Approvals   []quorum.Approval  `json:"approvals,omitempty"`
 	Commands    []batchCommandView `json:"commands,omitempty"`
+	Audit       []auditView        `json:"audit,omitempty"`
+	Truncated   bool               `json:"auditTruncated,omitempty"`
+}
+
+type auditView struct {
+	At     int64          `json:"at"`
+	Actor  string         `json:"actor"`
+	Action string         `json:"action"`
+	Detail map[string]any `json:"detail,omitempty"`
 }
 
 type batchCommandView struct {
@@ -104,7 +113,10 @@ func (s *server) getBatch(ctx context.Context, p intent.Principal, in batchInput
 		return nil, err
 	}
 	v := viewOfBatch(d.Batch)
-	v.File, v.Approvals = &d.File, d.Approvals
+	v.File, v.Approvals, v.Truncated = &d.File, d.Approvals, d.AuditTruncated
+	for _, l := range d.Audit {
+		v.Audit = append(v.Audit, auditView{At: millis(l.At), Actor: l.Actor, Action: l.Action, Detail: l.Detail})
+	}
 	for _, c := range d.Commands {
 		v.Commands = append(v.Commands, batchCommandView{
 			Index: c.Index, Subject: c.Subject, Kind: c.Kind, PayloadDigest: c.PayloadDigest,
@@ -140,9 +152,9 @@ func (s *server) approveBatch(ctx context.Context, p intent.Principal, in batchI
 	if err := s.onBatch(ctx, p, actionBatchApprove, in.TenantID, in.BatchID); err != nil {
 		return nil, err
 	}
-	approval, err := quorum.DecodeApproval(in.Approval)
+	approval, err := intent.DecodeApproval(in.Approval)
 	if err != nil {
-		return nil, cloud.InvalidField("approval is no approval file: "+err.Error(), "approval")
+		return nil, err
 	}
 	b, err := s.Batches.Approve(ctx, in.TenantID, in.BatchID, p.ID, approval)
 	return s.wantedBatch(ctx, b, err)

@@ -136,6 +136,20 @@ type BatchDetail struct {
 	File      quorum.Batch
 	Approvals []quorum.Approval
 	Commands  []cloud.BatchCommand
+	// Audit is its trail, oldest first; AuditTruncated: more lines follow.
+	Audit          []AuditLine
+	AuditTruncated bool
+}
+
+// MaxAudit is how many lines of a trail one answer has.
+const MaxAudit = 10_000
+
+// AuditLine is one line of the audit trail.
+type AuditLine struct {
+	At     time.Time
+	Actor  string
+	Action string
+	Detail map[string]any
 }
 
 // Batches is the rules and records of command batches. What is called here was

@@ -89,13 +89,7 @@ func TestCommandBatches(t *testing.T) {
 	refused(t, s, "dev-acme", "commandBatches/create", newBatch("b2", fields{"commands": []fields{{"subject": "a", "kind": "b", "payload": "???"}}}), 400, "INVALID_INPUT", "")
 	refused(t, s, "dev-acme-reader", "commandBatches/create", newBatch("b3"), 403, "ACCESS_DENIED", "")
 
-	detail := done(t, s, "dev-acme-reader", "commandBatches/get", one)
-	raw, err := json.Marshal(detail.Body["file"])
-	require.NoError(t, err)
-	file, err := quorum.DecodeBatch(raw)
-	require.NoError(t, err)
-	statement, _, err := file.Open()
-	require.NoError(t, err)
+	statement := statementOf(t, done(t, s, "dev-acme-reader", "commandBatches/get", one))
 	require.Equal(t, b.Text("root"), statement.Root.String())
 
 	approval, err := quorum.Sign(private, "ann", statement)
@@ -107,11 +101,42 @@ func TestCommandBatches(t *testing.T) {
 	require.Equal(t, []any{"ann"}, approved.Body["approvers"])
 	require.Equal(t, "dispatching", approved.Text("state"))
 
+	require.Equal(t, approved.Body, done(t, s, "dev-acme", "commandBatches/approve", handed).Body, "a repeat changes nothing")
+	trail, _ := done(t, s, "dev-acme", "commandBatches/get", one).Body["audit"].([]any)
+	var actions []string
+	for _, l := range trail {
+		line, _ := l.(map[string]any)
+		actions = append(actions, line["actor"].(string)+" "+line["action"].(string))
+	}
+	require.Equal(t, []string{"acme/alice command-batches:create", "acme/alice command-batches:approve", "acme/alice command-batches:dispatching"}, actions)
+
 	second := done(t, s, "dev-acme", "commandBatches/create", newBatch("b9"))
 	require.Equal(t, []string{b.Text("id"), second.Text("id")}, names(done(t, s, "dev-acme", "commandBatches/list", fields{"tenantId": "acme"}), "id"))
+	third := done(t, s, "dev-acme", "commandBatches/create", newBatch("b10"))
+	alone, err := quorum.Sign(private, "ann", statementOf(t, done(t, s, "dev-acme", "commandBatches/get", fields{"tenantId": "acme", "batchId": third.Text("id")})))
+	require.NoError(t, err)
+	handed = fields{"tenantId": "acme", "batchId": second.Text("id"), "approval": alone}
+	refused(t, s, "dev-acme", "commandBatches/approve", handed, 400, "INVALID_INPUT", "badSignature")
+	handed["batchId"] = third.Text("id")
+	require.Equal(t, "dispatching", done(t, s, "dev-acme", "commandBatches/approve", handed).Text("state"), "an approval without its file will do")
+	for range 2 {
+		require.Equal(t, "cancelled", done(t, s, "dev-acme", "commandBatches/cancel", fields{"tenantId": "acme", "batchId": third.Text("id")}).Text("state"))
+	}
 	require.Equal(t, "cancelled", done(t, s, "dev-acme", "commandBatches/cancel", fields{"tenantId": "acme", "batchId": second.Text("id")}).Text("state"))
 	require.Len(t, done(t, s, "dev-acme", "commandBatches/list", fields{"tenantId": "acme"}).Items(), 1)
-	require.Len(t, done(t, s, "dev-acme", "commandBatches/list", fields{"tenantId": "acme", "includeEnded": true}).Items(), 2)
+	require.Len(t, done(t, s, "dev-acme", "commandBatches/list", fields{"tenantId": "acme", "includeEnded": true}).Items(), 3)
 	refused(t, s, "dev-globex", "commandBatches/get", one, 403, "ACCESS_DENIED", "")
 	refused(t, s, "dev-globex", "commandBatches/get", fields{"tenantId": "globex", "batchId": b.Text("id")}, 404, "NOT_FOUND", "")
+}
+
+// statementOf is what an approver signs of a batch's file.
+func statementOf(t *testing.T, detail apitest.Answer) quorum.Statement {
+	t.Helper()
+	raw, err := json.Marshal(detail.Body["file"])
+	require.NoError(t, err)
+	file, err := quorum.DecodeBatch(raw)
+	require.NoError(t, err)
+	statement, _, err := file.Open()
+	require.NoError(t, err)
+	return statement
 }

@@ -205,5 +205,13 @@ func (p batchPorts) Detail(ctx context.Context, tenant, id string) (*api.BatchDe
 		return nil, err
 	}
 	commands, err := p.store.Commands(ctx, id)
-	return &api.BatchDetail{Batch: b, File: file, Approvals: approvals, Commands: commands}, err
+	if err != nil {
+		return nil, err
+	}
+	trail, err := p.store.AuditTrail(ctx, postgres.AuditFilter{Tenant: tenant, Subject: id}, 0, api.MaxAudit+1)
+	d := &api.BatchDetail{Batch: b, File: file, Approvals: approvals, Commands: commands, AuditTruncated: len(trail) > api.MaxAudit}
+	for _, l := range trail[:min(len(trail), api.MaxAudit)] {
+		d.Audit = append(d.Audit, api.AuditLine{At: l.At, Actor: l.Actor, Action: l.Action, Detail: l.Detail})
+	}
+	return d, err
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the contract's version; it grows with every change of a schema.
-const Version = "1.0.0"
+const Version = "1.1.0"
 
 var openAPI = sync.OnceValue(func() []byte { return New().openAPI() })
 
