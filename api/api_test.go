@@ -322,3 +322,11 @@ func TestPlatformChangesShowAtTheNextCall(t *testing.T) {
 	})
 	refused(t, s, "dev-acme", "cloudResources/list", fields{"tenantId": "acme"}, 401, "UNAUTHENTICATED", "")
 }
+
+func TestADescriptionOfNullIsAsGoodAsNone(t *testing.T) {
+	t.Parallel()
+	s := apitest.New(t).Serve()
+	first := done(t, s, "dev-acme", "cloudResources/create", newCluster("orders", fields{}))
+	again := done(t, s, "dev-acme", "cloudResources/create", newCluster("orders", fields{"description": nil}))
+	require.Equal(t, first.Text("id"), again.Text("id"), "a repeat of the same request")
+}

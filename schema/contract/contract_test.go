@@ -85,7 +85,7 @@ func TestInputConstraints(t *testing.T) {
 		"projectId":      {"", nil, "prj_1", 1},
 		"kind":           {absent, "", "Do.app", "do..app", ".do", strings.Repeat("a", 65)},
 		"name":           {absent, "", "-a", "a-", "9a", "A", "a_b", strings.Repeat("a", 64), "a\n"},
-		"description":    {nil, 5, strings.Repeat("é", 257)},
+		"description":    {5, strings.Repeat("é", 257)},
 		"parentId":       {"", "crs_x", nil},
 		"spec":           {absent, nil, "x", []any{}},
 		"idempotencyKey": {absent, "", strings.Repeat("k", 129), "a/b"},
