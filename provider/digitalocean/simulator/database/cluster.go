@@ -18,17 +18,17 @@ type Cluster struct {
 	StorageMiB int    `json:"storage_size_mib"`
 	Host       string `json:"host"`
 	// OnlineAt is when the creation ends or ended; backups count from it.
-	OnlineAt       time.Time      `json:"online_at"`
-	Maintenance    maintenance    `json:"maintenance_window"`
-	Autoscale      *autoscale     `json:"autoscale,omitempty"`
-	EvictionPolicy string         `json:"eviction_policy,omitempty"`
-	SQLMode        string         `json:"sql_mode,omitempty"`
-	CNAMEs         []string       `json:"service_cnames,omitempty"`
-	Config         map[string]any `json:"config,omitempty"`
-	Rules          []rule         `json:"rules,omitempty"`
-	Events         []event        `json:"events,omitempty"`
-	Compatibility  string         `json:"compatibility,omitempty"`
-	Migration      *migration     `json:"migration,omitempty"`
+	OnlineAt       time.Time   `json:"online_at"`
+	Maintenance    maintenance `json:"maintenance_window"`
+	Autoscale      *autoscale  `json:"autoscale,omitempty"`
+	EvictionPolicy string      `json:"eviction_policy,omitempty"`
+	SQLMode        string      `json:"sql_mode,omitempty"`
+	CNAMEs         []string    `json:"service_cnames,omitempty"`
+	Config         values      `json:"config,omitempty"`
+	Rules          []rule      `json:"rules,omitempty"`
+	Events         []event     `json:"events,omitempty"`
+	Compatibility  string      `json:"compatibility,omitempty"`
+	Migration      *migration  `json:"migration,omitempty"`
 }
 
 // Clusters is the table of clusters.

@@ -55,6 +55,17 @@ var advancedDefaults = map[string]map[string]string{
 	"advanced_mysql": {"max_connections": "151", "wait_timeout": "28800", "sql_mode": "ANSI"},
 }
 
+// values are configuration values as they were sent. They are kept with numbers
+// as they were written: some are larger than a float64 can tell apart.
+type values map[string]any
+
+// UnmarshalJSON reads what is stored.
+func (v *values) UnmarshalJSON(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	return decoder.Decode((*map[string]any)(v))
+}
+
 // getConfig answers every key: what was set, the default otherwise.
 func getConfig(c *core.Call) (core.Answer, error) {
 	r, err := find(c)

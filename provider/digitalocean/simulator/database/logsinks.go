@@ -1,6 +1,7 @@
 package database
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
@@ -15,9 +16,11 @@ type Sink struct {
 // Sinks is the table of log sinks, children of a cluster by id.
 var Sinks = core.Table[Sink]{Type: "database.logsink"}
 
-// sinkFields are the config fields that a sink of a type must have.
+// sinkFields are the config fields that a sink of a type must have. The document
+// asks for rsyslog's tls too, but godo leaves a false one out, and its clients
+// make sinks without TLS.
 var sinkFields = map[string][]string{
-	"rsyslog":       {"server", "port", "tls", "format"},
+	"rsyslog":       {"server", "port", "format"},
 	"elasticsearch": {"url", "index_prefix"},
 	"opensearch":    {"url", "index_prefix"},
 	"datadog":       {"site", "datadog_api_key"},
@@ -128,5 +131,9 @@ func deleteSink(c *core.Call) (core.Answer, error) {
 }
 
 func sinkView(s *core.Record[Sink]) core.Map {
-	return core.Map{"sink_id": s.ID, "sink_name": s.Name, "sink_type": s.Value.Kind, "config": s.Value.Config}
+	config := maps.Clone(s.Value.Config)
+	if s.Value.Kind == "rsyslog" && config["tls"] == nil {
+		config["tls"] = false
+	}
+	return core.Map{"sink_id": s.ID, "sink_name": s.Name, "sink_type": s.Value.Kind, "config": config}
 }

@@ -11,9 +11,9 @@ import (
 
 // Topic is a Kafka topic.
 type Topic struct {
-	Partitions  int            `json:"partition_count"`
-	Replication int            `json:"replication_factor"`
-	Config      map[string]any `json:"config"`
+	Partitions  int    `json:"partition_count"`
+	Replication int    `json:"replication_factor"`
+	Config      values `json:"config"`
 }
 
 // Topics is the table of topics, children of a cluster by name.
