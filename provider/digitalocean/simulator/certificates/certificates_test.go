@@ -63,6 +63,29 @@ func TestALoadBalancerKeepsItsCertificate(t *testing.T) {
 	require.EqualValues(t, 3, changed.SizeUnit)
 	require.True(t, changed.RedirectHttpToHttps)
 	require.Equal(t, request.HealthCheck, changed.HealthCheck)
+
+	// Droplets and rules change one by one too.
+	more := godo.ForwardingRule{EntryProtocol: "tcp", EntryPort: 22, TargetProtocol: "tcp", TargetPort: 22}
+	_, err = s.Client.LoadBalancers.AddForwardingRules(ctx, made.ID, more)
+	require.NoError(t, err)
+	_, err = s.Client.LoadBalancers.RemoveDroplets(ctx, made.ID, made.DropletIDs...)
+	require.NoError(t, err)
+	parts, _, err := s.Client.LoadBalancers.Get(ctx, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, append(request.ForwardingRules, more), parts.ForwardingRules)
+	require.Empty(t, parts.DropletIDs)
+	_, err = s.Client.LoadBalancers.AddDroplets(ctx, made.ID, made.DropletIDs...)
+	require.NoError(t, err)
+	_, err = s.Client.LoadBalancers.RemoveForwardingRules(ctx, made.ID, more)
+	require.NoError(t, err)
+	_, err = s.Client.LoadBalancers.RemoveForwardingRules(ctx, made.ID, request.ForwardingRules...)
+	require.ErrorContains(t, err, "at least one forwarding rule")
+	_, err = s.Client.LoadBalancers.AddDroplets(ctx, made.ID, 1)
+	require.ErrorContains(t, err, "not found")
+	parts, _, err = s.Client.LoadBalancers.Get(ctx, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, changed, parts)
+
 	request.Region = "ams3"
 	_, response, err := s.Client.LoadBalancers.Update(ctx, made.ID, request)
 	require.Error(t, err)
