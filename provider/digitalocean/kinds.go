@@ -5,6 +5,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/apps"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/database"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/edge"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/functions"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/harness"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/inference"
@@ -48,6 +49,9 @@ func kinds(a *doapi.Account) []cloud.Kind {
 		spaces.Key(a),
 		marketplace.Addon(a),
 		network.Attachment(a),
+		edge.Domain(a),
+		edge.Record(a),
+		edge.CDN(a),
 		inference.Dedicated(a),
 		inference.Token(a),
 		harness.Environment(a),

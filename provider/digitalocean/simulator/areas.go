@@ -6,6 +6,7 @@ import (
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/certificates"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/database"
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/edge"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/functions"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/harness"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/inference"
@@ -23,6 +24,7 @@ func areas() []core.Area {
 		basics.Area(),
 		certificates.Area(),
 		database.Area(),
+		edge.Area(),
 		functions.Area(),
 		harness.Area(),
 		inference.Area(),

@@ -47,6 +47,9 @@ type Settings struct {
 	// hour and any minute.
 	PerHour   int `json:"perHour"`
 	PerMinute int `json:"perMinute"`
+	// CDNPerTenSeconds is the requests for CDN endpoints, all of them together,
+	// that one account may make in any ten seconds.
+	CDNPerTenSeconds int `json:"cdnPerTenSeconds"`
 	// BackupAfter is how long after its creation ended a database cluster has its
 	// first backup; a replica before that is refused.
 	BackupAfter Duration `json:"backupAfter"`
@@ -58,19 +61,20 @@ type Settings struct {
 // DefaultSettings suit development: slow enough to watch, fast enough to wait.
 func DefaultSettings() Settings {
 	return Settings{
-		ProvisionTime: Duration(5 * time.Second),
-		UpdateTime:    Duration(3 * time.Second),
-		DeleteTime:    Duration(2 * time.Second),
-		PerHour:       5000,
-		PerMinute:     250,
-		BackupAfter:   Duration(2 * time.Second),
-		OverlapTime:   Duration(20 * time.Millisecond),
+		ProvisionTime:    Duration(5 * time.Second),
+		UpdateTime:       Duration(3 * time.Second),
+		DeleteTime:       Duration(2 * time.Second),
+		PerHour:          5000,
+		PerMinute:        250,
+		CDNPerTenSeconds: 5,
+		BackupAfter:      Duration(2 * time.Second),
+		OverlapTime:      Duration(20 * time.Millisecond),
 	}
 }
 
 func (s Settings) validate() error {
-	if s.PerHour < 1 || s.PerMinute < 1 {
-		return fmt.Errorf("perHour and perMinute must be at least 1")
+	if s.PerHour < 1 || s.PerMinute < 1 || s.CDNPerTenSeconds < 1 {
+		return fmt.Errorf("perHour, perMinute and cdnPerTenSeconds must be at least 1")
 	}
 	return nil
 }
