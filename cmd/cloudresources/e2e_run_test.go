@@ -27,6 +27,10 @@ func TestEndToEnd(t *testing.T) {
 		{"HandSentSignals", testHandSentSignals},
 		{"WorkflowAtRest", testWorkflowAtRest},
 		{"IdleCostsNothing", testIdleCostsNothing},
+		{"DriftIsRepaired", testDriftIsRepaired},
+		{"SecretsChangeAtTheProvider", testSecretsChangeAtTheProvider},
+		{"Vanished", testVanished},
+		{"LabelsAreKept", testLabelsAreKept},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -42,6 +42,7 @@ type world struct {
 	noPreviews              bool
 	// faults are the ids of those that act on the world's accounts.
 	faults []string
+	marked int64
 }
 
 // world adds one to the system. When the test ends everything in it is deleted
