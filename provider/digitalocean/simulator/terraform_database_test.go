@@ -10,6 +10,7 @@ import (
 	"github.com/digitalocean/godo"
 	"github.com/stretchr/testify/require"
 
+	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/simtest"
 )
 
@@ -26,9 +27,15 @@ type terraform struct {
 	api *godo.Client
 }
 
-func newTerraform(t *testing.T) terraform {
+// newTerraform starts a simulator of its own, with settings other than the tests'
+// where there are any.
+func newTerraform(t *testing.T, settings ...simulator.Settings) terraform {
 	t.Parallel()
-	url, _ := simtest.Start(t)
+	opts := simulator.Options{Settings: godo.PtrTo(simtest.Settings())}
+	for _, s := range settings {
+		opts.Settings = &s
+	}
+	url, _ := simtest.StartWith(t, opts)
 	return terraform{T: t, ctx: t.Context(), api: client(t, url)}
 }
 

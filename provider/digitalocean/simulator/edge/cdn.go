@@ -72,9 +72,12 @@ func (v cdn) check() error {
 }
 
 func createEndpoint(c *core.Call) (core.Answer, error) {
-	in := cdn{TTL: 3600}
+	var in cdn
 	if err := c.Decode(&in); err != nil {
 		return core.Answer{}, err
+	}
+	if in.TTL == 0 { // godo sends 0 for a TTL left out
+		in.TTL = 3600
 	}
 	if err := in.check(); err != nil {
 		return core.Answer{}, err
