@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/http"
 	"testing"
 	"time"
 
@@ -172,7 +173,7 @@ func TestChangeOfTheLiveSpec(t *testing.T) {
 	all, err := sim.Requests(ctx, "", 0)
 	require.NoError(t, err)
 	for _, q := range all {
-		if q.Method == "PATCH" && q.Status == 202 {
+		if q.Method == http.MethodPatch && q.Status == http.StatusAccepted {
 			var in struct {
 				Spec struct {
 					Deployments []map[string]any `json:"model_deployments"`

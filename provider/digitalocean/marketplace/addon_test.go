@@ -37,7 +37,7 @@ func TestAddonWithSecretMetadata(t *testing.T) {
 		Kind:    "do.marketplace.addon",
 		Create:  "POST /v2/add-ons/saas",
 		Objects: "addon", Filter: exists,
-		Spec:    spec, Secrets: secrets, Many: -1, // paging is the same as above
+		Spec: spec, Secrets: secrets, Many: -1, // paging is the same as above
 		Updates: []cloud.Spec{{"plan_slug": "100k"}},
 	})
 }
