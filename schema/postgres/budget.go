@@ -31,8 +31,8 @@ var DefaultBudgetLimits = BudgetLimits{PerMinute: 250, PerHour: 5000, Interactiv
 // that every process takes from, so that together they stay below the limits
 // and the provider never has to refuse.
 //
-//   - The minute is a bucket of PerMinute/2 tokens that grows by PerMinute/2 in
-//     a minute: no minute sees more than PerMinute.
+//   - The minute is a bucket of 2/5 of PerMinute that grows by 3/5 of it in a
+//     minute: no minute sees more than PerMinute.
 //   - The hour is what the provider's last answer said is left, less what was
 //     taken since. Nothing grows back before the reset that it named, when its
 //     oldest request leaves the window; then it does by PerHour in an hour until
@@ -97,8 +97,8 @@ WITH locked AS (
 		least($5 * per_hour, per_hour - 1) + least(10, per_hour / 100) AS hour_kept
 	FROM locked
 ), paced AS (
-	SELECT *, greatest(per_minute / 2, 2) AS size,
-		CASE WHEN hour_now > per_hour / 2 THEN per_minute / 120 ELSE least(per_minute / 120, per_hour / 4800) END AS rate
+	SELECT *, greatest(per_minute * 0.4, 2) AS size,
+		CASE WHEN hour_now > per_hour / 2 THEN per_minute / 100 ELSE least(per_minute / 100, per_hour / 4800) END AS rate
 	FROM hour
 ), grown AS (
 	SELECT *, greatest(0, extract(epoch FROM at - refilled_at))::float8 * rate AS growth, least($5 * size, size - 1) AS kept FROM paced

@@ -107,7 +107,7 @@ func TestBudgetIsOneForAllProcesses(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.EqualValues(t, 40, given.Load(), "exactly the bucket, however many take at once")
+	require.EqualValues(t, 32, given.Load(), "exactly the bucket, however many take at once")
 }
 
 func TestBudgetKeepsAShareForCallers(t *testing.T) {
@@ -116,11 +116,11 @@ func TestBudgetKeepsAShareForCallers(t *testing.T) {
 	c := noon()
 	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 200, PerHour: 5000, InteractiveShare: 0.2}).WithNow(c.now)
 	n, _ := drain(ctx, t, b, "a")
-	require.Equal(t, 80, n)
+	require.Equal(t, 64, n)
 	n, _ = drain(cloud.Interactive(ctx), t, b, "a")
-	require.Equal(t, 20, n, "background work left a fifth of the hundred")
+	require.Equal(t, 16, n, "background work left a fifth of the eighty")
 	n, _ = drain(ctx, t, b, "b")
-	require.Equal(t, 80, n, "another account has its own")
+	require.Equal(t, 64, n, "another account has its own")
 
 	b.Report(ctx, "a", 5000, 1000, c.now().Add(time.Hour), 0)
 	move(c, time.Minute)
@@ -133,10 +133,10 @@ func TestRefusedWorkComesBackInItsOrder(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	c := noon()
-	// A bucket of sixty, of which background work may have half; one more a second.
-	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 120, PerHour: 5000, InteractiveShare: 0.5}).WithNow(c.now)
+	// A bucket of forty, of which background work may have half; one more a second.
+	b := pgtest.Open(t).Budget(postgres.BudgetLimits{PerMinute: 100, PerHour: 5000, InteractiveShare: 0.5}).WithNow(c.now)
 	n, first := drain(ctx, t, b, "a")
-	require.Equal(t, 30, n)
+	require.Equal(t, 20, n)
 	require.Equal(t, time.Second, first.RetryAfter.Round(time.Millisecond))
 	for i := range 5 {
 		_, p := drain(ctx, t, b, "a")
@@ -178,7 +178,7 @@ func TestProvidersOwnLimitReplacesOurs(t *testing.T) {
 	ctx := cloud.Interactive(context.Background())
 	c := noon()
 	b := pgtest.Open(t).Budget(postgres.DefaultBudgetLimits).WithNow(c.now)
-	for account, want := range map[string]int{"small": 2, "large": 1250} {
+	for account, want := range map[string]int{"small": 2, "large": 1000} {
 		require.NoError(t, b.Take(ctx, account))
 		limit := 50_000
 		if account == "small" {
