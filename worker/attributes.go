@@ -38,6 +38,9 @@ func EnsureSearchAttributes(ctx context.Context, c client.Client, namespace stri
 			refused = err
 		}
 	}
+	if refused != nil && unreachable(refused) {
+		return refused
+	}
 	ctx, cancel := context.WithTimeout(ctx, attributesTimeout)
 	defer cancel()
 	for {

@@ -117,7 +117,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for range relays {
 		loops.Go(func() { w.relay(ctx) })
 	}
-	loops.Go(func() { w.every(ctx, "heal", healEvery, w.heal) })
+	loops.Go(func() { w.every(ctx, "heal", min(healEvery, w.Settings.Refresh), w.heal) })
 	loops.Go(func() { w.every(ctx, "bill", billEvery, w.bill) })
 	loops.Go(func() { w.every(ctx, "start sweeps", startEvery, w.startSweeps) })
 	if w.Expiry != nil {

@@ -94,6 +94,11 @@ func (c *Cloud) Open(context.Context, string) (cloud.ProviderResources, error) {
 // Deployment is the name of this deployment.
 func (c *Cloud) Deployment(context.Context) (string, error) { return Deployment, nil }
 
+// Manifests lists the kinds of every provider.
+func (c *Cloud) Manifests(string) []*cloud.Manifest {
+	return []*cloud.Manifest{manifests[KindCluster], manifests[KindUser], manifests[KindKey]}
+}
+
 // Manifest returns one of the manifests.
 func Manifest(kind string) *cloud.Manifest { return manifests[kind] }
 
