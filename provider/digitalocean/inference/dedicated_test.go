@@ -20,7 +20,7 @@ import (
 const hfRef = "secret://acme/hugging-face"
 
 var (
-	networks = map[string]cloud.NetworkRef{"net_ai": {
+	networks = map[string]cloud.NetworkRef{"net_0000000000000000000000acme": {
 		"atl1": simulator.VPCID(kindtest.Token, "atl1"), "nyc2": simulator.VPCID(kindtest.Token, "nyc2"),
 	}}
 	secrets = map[string]cloud.Secret{hfRef: cloud.NewSecret("hf_CANARY-of-a-person")}

@@ -19,7 +19,7 @@ func vpc(region string) string { return simulator.VPCID(kindtest.Token, region) 
 
 var (
 	networks = map[string]cloud.NetworkRef{
-		"net_main":  {"nyc3": vpc("nyc3"), "ams3": vpc("ams3")},
+		"net_0000000000000000000000acme":  {"nyc3": vpc("nyc3"), "ams3": vpc("ams3")},
 		"net_other": {"nyc1": vpc("nyc1"), "nyc2": vpc("nyc2")},
 	}
 	secrets = map[string]cloud.Secret{
@@ -38,10 +38,10 @@ func TestAttachment(t *testing.T) {
 		Objects:  "attachment",
 		Networks: networks, Secrets: secrets,
 		Updates: []cloud.Spec{
-			{"networks": []any{"net_other", "net_main"}},
+			{"networks": []any{"net_other", "net_0000000000000000000000acme"}},
 			{"bgp": bgp("secret://acme/bgp", 64999)},
 			{"bgp": bgp("secret://acme/bgp2", 64999)},
-			{"networks": []any{"net_main"}, "bgp": bgp("secret://acme/bgp", 65000)},
+			{"networks": []any{"net_0000000000000000000000acme"}, "bgp": bgp("secret://acme/bgp", 65000)},
 		},
 	})
 }
