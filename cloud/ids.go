@@ -29,7 +29,10 @@ var (
 	PatternInstance = regexp.MustCompile(`^ins_[0-9a-hjkmnp-tv-z]{26,52}$`)
 	PatternNetwork  = regexp.MustCompile(`^net_[0-9a-hjkmnp-tv-z]{26,52}$`)
 	PatternKind     = regexp.MustCompile(`^[a-z0-9]+(?:[.-][a-z0-9]+)*$`)
-	PatternName     = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	// PatternProviderID is what a provider's id may look like when a caller names
+	// it: one segment of a path, and no other.
+	PatternProviderID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@+-]{0,199}$`)
+	PatternName       = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
 // crockford is the lower-case Crockford alphabet: digits and letters without

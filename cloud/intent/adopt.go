@@ -79,8 +79,13 @@ func (s *Service) adoptable(at *place, tenant string) error {
 }
 
 // seek asks the provider for the object. An id that the provider cannot even
-// read is one that no object has.
+// read is one that no object has, and one that could lead a request elsewhere is
+// not asked for.
 func (s *Service) seek(ctx context.Context, r *cloud.Resource) (*cloud.Observed, error) {
+	absent := cloud.Errorf(cloud.CodeNotFound, "the provider account has no such %s", r.Kind).With("fields", []string{"providerId"})
+	if !cloud.PatternProviderID.MatchString(r.ProviderID) {
+		return nil, absent
+	}
 	k, err := s.open(ctx, r.AccountID, r.Kind)
 	if err != nil {
 		return nil, err
@@ -89,7 +94,7 @@ func (s *Service) seek(ctx context.Context, r *cloud.Resource) (*cloud.Observed,
 		o, err := k.Observe(ctx, cloud.Request{TenantID: r.TenantID, Name: r.Name, ProviderID: r.ProviderID, Now: s.now()})
 		switch class := cloud.ClassOf(err); {
 		case class == cloud.ClassNotFound || class == cloud.ClassRefused, err == nil && (o == nil || o.Phase == cloud.PhaseGone):
-			return nil, cloud.Errorf(cloud.CodeNotFound, "the provider account has no such %s", r.Kind).With("fields", []string{"providerId"})
+			return nil, absent
 		}
 		return o, err
 	})
