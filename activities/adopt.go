@@ -10,7 +10,7 @@ import (
 // labels, reads them back, and records the spec that the provider reports.
 // Only then is the object ours.
 func (a *Activities) AdoptResource(ctx context.Context, id string) (cloud.Next, error) {
-	return a.run(ctx, "adopt", id, cloud.IntentPresent, adopt)
+	return a.run(ctx, opAdopt, id, cloud.IntentPresent, adopt)
 }
 
 func adopt(ctx context.Context, p *pass) error {

@@ -39,7 +39,8 @@ func (a *Activities) run(ctx context.Context, op, id string, want cloud.Intent, 
 	err := a.Records.Hold(ctx, id, func(ctx context.Context, h Hold) error {
 		p.hold = h
 		r := h.Record()
-		if r.State.Final() || r.Intent != want || r.HeldBy != "" {
+		// The workflow may have guessed: what the record needs is asked here.
+		if r.State.Final() || r.Intent != want || r.HeldBy != "" || r.Adopting() && want == cloud.IntentPresent && op != opAdopt {
 			next = cloud.Decide(r, h.LiveChildren(), a.Now())
 			return nil
 		}
@@ -62,6 +63,9 @@ func (a *Activities) run(ctx context.Context, op, id string, want cloud.Intent, 
 	}
 	return next, nil
 }
+
+// opAdopt is the one operation for a record that is not taken over yet.
+const opAdopt = "adopt"
 
 // working reports whether a step is one that an activity runs again.
 func working(s cloud.Step) bool {

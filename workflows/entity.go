@@ -22,6 +22,11 @@ type entityDef struct {
 	// signals in the order in which they are looked at: the weightiest first.
 	signals []string
 	steps   map[cloud.Step]stepDef
+	// guess is the step that a signal of the system most likely asks for. Taking
+	// it without reading the record first saves a third of a life's events; a
+	// wrong guess is harmless, since every activity reads the record itself and
+	// answers what it needs when that is something else.
+	guess func(signal string, started bool) cloud.Step
 }
 
 type stepDef struct{ activity, summary string }
@@ -57,6 +62,7 @@ type entity struct {
 	// stale: the record must be read before anything else. again: it must be
 	// read before the next rest, but what runs now may finish.
 	stale, again bool
+	guessed      cloud.Step
 	hands        []activities.HandSignal
 }
 
@@ -77,10 +83,7 @@ func runEntity(root workflow.Context, def *entityDef, carried Carried) error {
 			workflow.GetLogger(ctx).Warn("cancel request ignored: a resource ends by delete or release")
 		}
 		e.answerHands(ctx)
-		if e.stale {
-			e.stale = false
-			e.call(ctx, e.load, "read the record", Queue, loadTimeout)
-		}
+		e.read(ctx)
 		e.show(ctx)
 		switch done, err := e.advance(ctx, root); {
 		case err != nil:
@@ -88,6 +91,21 @@ func runEntity(root workflow.Context, def *entityDef, carried Carried) error {
 		case done:
 			return nil
 		}
+	}
+}
+
+// read learns what to do: by the record, or by a signal's guess.
+func (e *entity) read(ctx workflow.Context) {
+	guessed := e.guessed
+	e.guessed = ""
+	switch {
+	case !e.stale:
+	case guessed != "":
+		e.stale = false
+		e.next.Step, e.next.Message, e.next.State = guessed, "", e.shown
+	default:
+		e.stale = false
+		e.call(ctx, e.load, "read the record", Queue, loadTimeout)
 	}
 }
 
@@ -203,11 +221,28 @@ func (e *entity) take(ctx workflow.Context, channel int) bool {
 		// Only news interrupts what runs: a doubled nudge, or one that a child's
 		// end sent, waits until it has finished.
 		e.again = true
-		e.stale = e.stale || *nudge.Generation > e.next.Generation || name == SignalRefresh
+		e.news(name, *nudge.Generation)
 		return true
 	}
 	e.takeHand(ctx, name, data)
 	return true
+}
+
+// news judges a signal of the system. What is read of the record later than
+// the first of several signals covers them all; the weightiest one is read
+// first and makes the guess.
+func (e *entity) news(name string, generation int64) {
+	switch {
+	case name == SignalRefresh:
+		e.stale, e.guessed = true, ""
+	case generation > e.next.Generation:
+		if !e.stale || e.next.Step == "" {
+			if e.guess != nil && e.guessed == "" {
+				e.guessed = e.guess(name, e.next.Step != "")
+			}
+		}
+		e.stale, e.next.Generation = true, generation
+	}
 }
 
 // takeHand puts a hand-sent signal in line. Equal ones that wait are one.

@@ -18,6 +18,21 @@ var resourceEntity = &entityDef{
 		cloud.StepDelete:    {ActivityDelete, "delete it at the provider"},
 		cloud.StepRelease:   {ActivityRelease, "remove the ownership labels"},
 	},
+	guess: guessResource,
+}
+
+func guessResource(signal string, started bool) cloud.Step {
+	switch {
+	case signal == SignalDelete:
+		return cloud.StepDelete
+	case signal == SignalRelease:
+		return cloud.StepRelease
+	case signal == SignalUpdate && started:
+		return cloud.StepUpdate
+	case signal == SignalUpdate:
+		return cloud.StepProvision
+	}
+	return ""
 }
 
 // CloudResource is the workflow of one resource; its workflow id is the
