@@ -245,7 +245,7 @@ func TestTerraformPartnerAttachment(tt *testing.T) {
 	require.NoError(t, err)
 	first := simulator.VPCID(token, "nyc3")
 	made, _, err := t.api.PartnerAttachment.Create(t.ctx, &godo.PartnerAttachmentCreateRequest{Name: "line",
-		ConnectionBandwidthInMbps: 1000, Region: "nyc", NaaSProvider: "megaport", VPCIDs: []string{first},
+		ConnectionBandwidthInMbps: 1000, Region: "nyc", NaaSProvider: "MEGAPORT", VPCIDs: []string{first},
 		BGP: godo.BGP{LocalRouterIP: "169.254.0.1/29", PeerRouterIP: "169.254.0.6/29", PeerASN: 64512, AuthKey: "0123456789"}})
 	require.NoError(t, err)
 	var read *godo.PartnerAttachment
@@ -257,6 +257,7 @@ func TestTerraformPartnerAttachment(tt *testing.T) {
 	}, patience, step)
 	require.Equal(t, "nyc", strings.ToLower(read.Region))
 	require.Equal(t, 1000, read.ConnectionBandwidthInMbps)
+	require.Equal(t, "MEGAPORT", read.NaaSProvider, "as it was written")
 	require.Equal(t, "169.254.0.6/29", read.BGP.PeerRouterIP)
 	require.Equal(t, 64512, read.BGP.PeerASN)
 

@@ -4,6 +4,9 @@
 // Its quirks are kept: a delete while an attachment is on its way is answered
 // 403, which means "later"; the service key has a state of its own and is there
 // some time after the attachment; what is not configured is left out of answers.
+//
+// The OpenAPI document spells the partner in either case; Terraform's users write
+// MEGAPORT and see no change planned. Believed: any case, shown as it was sent.
 package network
 
 import "github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"

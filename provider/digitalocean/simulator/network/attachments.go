@@ -3,6 +3,7 @@ package network
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator/basics"
@@ -53,7 +54,7 @@ func (in input) check(c *core.Call, id string) error {
 		return core.Unprocessable("connection_bandwidth_in_mbps %d is invalid", in.Bandwidth)
 	case regions[in.Region] == nil:
 		return core.Unprocessable("region %q is invalid", in.Region)
-	case in.Provider != "megaport":
+	case !strings.EqualFold(in.Provider, "megaport"):
 		return core.Unprocessable("naas_provider %q is invalid", in.Provider)
 	case len(in.VPCs) == 0:
 		return core.Unprocessable("vpc_ids must not be empty")
