@@ -121,7 +121,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	loops.Go(func() { w.every(ctx, "bill", billEvery, w.bill) })
 	loops.Go(func() { w.every(ctx, "start sweeps", startEvery, w.startSweeps) })
 	if w.Expiry != nil {
-		loops.Go(func() { w.every(ctx, "notice expiry", noticeEvery, w.noticeExpiry) })
+		loops.Go(func() { w.every(ctx, "notice expiry", min(noticeEvery, w.Settings.Refresh), w.noticeExpiry) })
 	}
 	<-ctx.Done()
 	loops.Wait()
