@@ -327,6 +327,9 @@ func TestCertificatesEndToEnd(t *testing.T) {
 		reaches(id, "deleted", func(v cloud.CertificateView) bool { return v.State == cloud.StateDeleted })
 	}
 	require.Empty(t, w.objects(t, w.ownToken, "certificate"))
+	for _, name := range []string{"first", "second"} {
+		call[object](t, p, "secrets/delete", object{"tenantId": p.tenant, "name": name})
+	}
 	require.NotContains(t, w.answersSoFar()+s.log("worker")+s.log("api"), "PRIVATE KEY")
 }
 

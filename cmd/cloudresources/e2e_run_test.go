@@ -31,6 +31,12 @@ func TestEndToEnd(t *testing.T) {
 		{"SecretsChangeAtTheProvider", testSecretsChangeAtTheProvider},
 		{"Vanished", testVanished},
 		{"LabelsAreKept", testLabelsAreKept},
+		{"Adopt", testAdopt},
+		{"AdoptionIsCutShort", testAdoptionIsCutShort},
+		{"Release", testRelease},
+		{"TenantsAreApart", testTenantsAreApart},
+		{"Offers", testOffers},
+		{"PlatformChanges", testPlatformChanges},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

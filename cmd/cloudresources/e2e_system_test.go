@@ -186,7 +186,7 @@ func (s *system) environment(more ...string) []string {
 		env = platform.WithoutPrefix(env, prefix)
 	}
 	return append(append(env, asProgram+"=1", "DATABASE_URL="+s.db.URL, "SECRETS_KEYSET="+s.keyset(),
-		"TEMPORAL_ADDRESS="+s.address, "TEMPORAL_NAMESPACE="+s.namespace, "API_ADDR=127.0.0.1:0", "METRICS_ADDR=",
+		"TEMPORAL_ADDRESS="+s.address, "TEMPORAL_NAMESPACE="+s.namespace, "API_ADDR=127.0.0.1:0", "METRICS_ADDR=127.0.0.1:0",
 		"CONVERGE_INTERVAL="+converge.String(), "REFRESH_INTERVAL="+refresh.String(), "SETTLE_WINDOW="+settle.String(),
 		"LOG_LEVEL=debug"), more...)
 }
