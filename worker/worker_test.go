@@ -34,9 +34,9 @@ func (s *site) keep(id, name string) {
 
 // lifeEvents is the most that a whole life may take: create with several
 // looks, rest, an update, rest, delete with several looks. Each of the three is
-// 18 or 19 events, however often the provider is looked at; a doubled signal
+// 11 or 12 events, however often the provider is looked at; a doubled signal
 // may add a few.
-const lifeEvents = 64
+const lifeEvents = 46
 
 func TestWholeLife(t *testing.T) {
 	t.Parallel()
