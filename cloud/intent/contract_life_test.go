@@ -193,7 +193,7 @@ func TestTheAccountWideRuleHoldsForTheMergedSpec(t *testing.T) {
 	_, err := w.Service.Update(context.Background(), apitest.Alice, patch(t, r, `{"size":"large"}`))
 	apitest.Refused(t, err, cloud.CodeInvalidInput, "accountWide", "spec.vpc")
 	update(t, w, apitest.Alice, patch(t, r, `{"size":"large","vpc":null}`))
-	own := create(t, w, apitest.Alice, cluster())
+	own := create(t, w, apitest.Alice, cluster(named("own")))
 	update(t, w, apitest.Alice, patch(t, own, `{"vpc":"v"}`))
 }
 
