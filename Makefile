@@ -14,7 +14,7 @@ PKG       ?= ./...
 TESTFLAGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo build test fmt lint bench generate verify clean $(PROGRAM) $(TESTENV)
+.PHONY: help dev demo build test fmt lint bench clients generate verify clean $(PROGRAM) $(TESTENV)
 
 help: ## Print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ lint: $(GOLANGCI_LINT) $(WORKFLOWCHECK) ## Check format, vet, linters, import ru
 
 bench: $(TESTENV) ## Measure creates, reads and whole lives beside bare Echo+pgx and bare Temporal
 	@exec $(TESTENV) -- go run ./cmd/cloudresources bench
+
+clients: ## Point a stock DigitalOcean client at the simulator; needs npm, takes a minute
+	go run ./provider/digitalocean/simulator/clients
 
 generate: ## Write the generated files anew
 	go generate ./...

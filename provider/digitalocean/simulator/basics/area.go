@@ -1,6 +1,10 @@
 // Package basics simulates what every account has whatever it uses: itself,
 // regions, sizes, projects, tags, VPCs and Droplets. Other areas use its tables
 // of VPCs and Droplets and its projects.
+//
+// Where sources disagree: the OpenAPI document has a VPC with members refuse its
+// deletion by a 403; reports of users show a 409 with these words, and Terraform
+// retries after both. Believed: the 409.
 package basics
 
 import "github.com/better-compute/cloud-resources/provider/digitalocean/simulator/core"

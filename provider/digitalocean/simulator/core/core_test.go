@@ -88,7 +88,7 @@ func TestPaging(t *testing.T) {
 	last := s.do("GET", "/v2/widgets?page=3&per_page=20", nil).body
 	require.Len(t, last["widgets"], 5)
 	require.NotContains(t, last["links"].(core.Map)["pages"], "next")
-	require.Len(t, s.do("GET", "/v2/widgets?page=9", nil).body["widgets"], 0)
+	require.Empty(t, s.do("GET", "/v2/widgets?page=9", nil).body["widgets"])
 	whole := s.do("GET", "/v2/widgets?per_page=500", nil).body
 	require.Len(t, whole["widgets"], 45)
 	require.Empty(t, whole["links"])

@@ -42,7 +42,6 @@ type Server struct {
 	settings Settings
 	accounts map[string]*Account
 	inFlight map[string]bool
-	seq      int64
 	saver    saver
 
 	faults faultList

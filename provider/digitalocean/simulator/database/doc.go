@@ -16,6 +16,10 @@
 //     that made them) and those of an account that may not see credentials.
 //   - User settings (access lists) are in the answers that change them and in no
 //     other.
+//   - Where sources disagree: the create of a topic answers without the topic, as
+//     Terraform found, not with it, as the document has it; access lists come back
+//     in another order than they were sent, as users report; an rsyslog sink may
+//     leave tls out, as godo does, though the document requires it.
 //   - No failed state exists at this product; a fault that asks for one ends in
 //     the status "error".
 package database

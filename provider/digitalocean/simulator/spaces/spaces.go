@@ -1,6 +1,10 @@
 // Package spaces simulates Spaces access keys: the secret half is shown once,
 // names are not unique, and a key cannot change between full and scoped access.
 // Buckets live behind another API, so any name is taken.
+//
+// Where sources disagree: Terraform updates a key's grants in place, the OpenAPI
+// document says that only the name can change. Believed: the document; grants that
+// are sent with an update are checked and left as they were.
 package spaces
 
 import (
