@@ -6,8 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/better-compute/cloud-resources/cloud"
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/better-compute/cloud-resources/cloud"
 )
 
 // Activities are the activities of resources and what they need.

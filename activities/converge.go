@@ -31,13 +31,7 @@ func converge(ctx context.Context, p *pass) error {
 		if r.Intent != cloud.IntentPresent || r.State.Final() {
 			return nil
 		}
-		o, req, err := seen, cloud.Request{}, error(nil)
-		if o == nil {
-			o, req, err = p.look(ctx)
-		} else {
-			req, err = p.request(ctx, false)
-		}
-		seen = nil
+		o, req, err := p.see(ctx, seen)
 		if err != nil {
 			return p.trouble(ctx, err, r.Generation)
 		}
@@ -72,6 +66,15 @@ func converge(ctx context.Context, p *pass) error {
 		}
 	}
 	return p.settleFor(ctx, nil, "several changes in a row; going on at the next look")
+}
+
+// see looks, unless the last call told what there is.
+func (p *pass) see(ctx context.Context, told *cloud.Observed) (*cloud.Observed, cloud.Request, error) {
+	if told == nil {
+		return p.look(ctx)
+	}
+	req, err := p.request(ctx, false)
+	return told, req, err
 }
 
 // ours reports whether what was seen may be recorded: not a stranger's object,

@@ -165,7 +165,8 @@ func (w *world) step(id string, next cloud.Next) cloud.Next {
 func alive(run func(context.Context, string) (cloud.Next, error), id string) (next cloud.Next, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if v != errKilled {
+			killed, ok := v.(error)
+			if !ok || !errors.Is(killed, errKilled) {
 				panic(v)
 			}
 			err = errKilled

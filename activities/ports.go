@@ -2,8 +2,9 @@ package activities
 
 import "github.com/better-compute/cloud-resources/cloud/ports"
 
-// What the activities need of others. The types stand in cloud/ports, so that
-// the store can implement them without knowing the activities.
+// Records and the other types are what the activities need of others. They
+// stand in cloud/ports, so that the store can implement them without knowing
+// the activities.
 type (
 	Records            = ports.Records
 	Hold               = ports.Hold

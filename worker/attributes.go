@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/better-compute/cloud-resources/workflows"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+
+	"github.com/better-compute/cloud-resources/workflows"
 )
 
 // attributesTimeout is how long new search attributes may take to be usable.

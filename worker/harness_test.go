@@ -139,12 +139,15 @@ func (s *site) record(id string) *cloud.Resource {
 // until waits for a condition.
 func (s *site) until(what string, ok func() bool) {
 	s.t.Helper()
-	deadline := time.Now().Add(patience)
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	late := time.After(patience)
 	for !ok() {
-		if time.Now().After(deadline) {
+		select {
+		case <-again.C:
+		case <-late:
 			s.t.Fatalf("not in time: %s\n%s", what, tail(s.log.String()))
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -166,9 +169,9 @@ func (s *site) closes(id string) {
 
 func (s *site) describe(id string) *workflowservice.DescribeWorkflowExecutionResponse {
 	s.t.Helper()
-	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), id, "")
+	d, err := s.client.DescribeWorkflow(s.t.Context(), id, "")
 	require.NoError(s.t, err)
-	return d
+	return d.RawResponse
 }
 
 // rests waits until nothing of a workflow is on its way, and shows that it

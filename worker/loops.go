@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/better-compute/cloud-resources/workflows"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/better-compute/cloud-resources/workflows"
 )
 
 const (

@@ -1,10 +1,11 @@
 package worker
 
 import (
-	"github.com/better-compute/cloud-resources/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/better-compute/cloud-resources/workflows"
 )
 
 // registerWorkflows registers every workflow under its recorded name.

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"go.temporal.io/api/serviceerror"
+
+	"github.com/better-compute/cloud-resources/activities"
 )
 
 const (

@@ -8,13 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/better-compute/cloud-resources/activities"
-	"github.com/better-compute/cloud-resources/cloud"
-	"github.com/better-compute/cloud-resources/workflows"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
+
+	"github.com/better-compute/cloud-resources/activities"
+	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/workflows"
 )
 
 // Options are what a worker needs. Certificates, Batches, Webhooks and Expiry may

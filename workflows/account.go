@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/better-compute/cloud-resources/activities"
 )
 
 // SweepState is what one run of an account's sweep hands to the next.

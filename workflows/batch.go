@@ -1,8 +1,9 @@
 package workflows
 
 import (
-	"github.com/better-compute/cloud-resources/cloud"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/better-compute/cloud-resources/cloud"
 )
 
 // Signals and activity names of command batches.

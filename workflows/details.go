@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/better-compute/cloud-resources/cloud"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/better-compute/cloud-resources/cloud"
 )
 
 func (e *entity) status(ctx workflow.Context) Status {

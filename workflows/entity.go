@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/better-compute/cloud-resources/activities"
-	"github.com/better-compute/cloud-resources/cloud"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/better-compute/cloud-resources/activities"
+	"github.com/better-compute/cloud-resources/cloud"
 )
 
 // entityDef says what an entity's loop runs. The loop is the same for all.

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/better-compute/cloud-resources/activities"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/better-compute/cloud-resources/activities"
 )
 
 // nudgeTimeout bounds one signal. Nobody waits for it longer: what was not

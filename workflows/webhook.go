@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/better-compute/cloud-resources/activities"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/better-compute/cloud-resources/activities"
 )
 
 // DeliveryState is what one run of a subscriber's deliveries hands to the next.
