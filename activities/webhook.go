@@ -13,8 +13,8 @@ import (
 // WebhookActivities post events to subscribers.
 type WebhookActivities struct {
 	Store Webhooks
-	// Source is the source of the CloudEvents: a URI reference that names the deployment.
-	Source string
+	// Deployment is this deployment's name; it makes the source of the events.
+	Deployment func(ctx context.Context) (string, error)
 	// Client posts; nil means NewWebhookClient. It must not follow redirects.
 	Client *http.Client
 	Now    func() time.Time
@@ -72,6 +72,11 @@ func (a *WebhookActivities) DeliverWebhooks(ctx context.Context, in DeliverInput
 func (a *WebhookActivities) deliver(ctx context.Context, id string) (DeliverResult, error) {
 	var result DeliverResult
 	until := a.Now().Add(deliverTime)
+	deployment, err := a.Deployment(ctx)
+	if err != nil {
+		return result, err
+	}
+	source := "/cloud-resources/" + deployment
 	for {
 		sub, err := a.Store.Subscriber(ctx, id)
 		if cloud.AsError(err) != nil && cloud.AsError(err).Code == cloud.CodeNotFound || err == nil && !sub.Active {
@@ -92,14 +97,14 @@ func (a *WebhookActivities) deliver(ctx context.Context, id string) (DeliverResu
 			result.More = true
 			return result, nil
 		}
-		if err := a.batch(ctx, sub, due, &result); err != nil {
+		if err := a.batch(ctx, sub, due, source, &result); err != nil {
 			return result, err
 		}
 	}
 }
 
 // batch sends one delivery of each of many subjects.
-func (a *WebhookActivities) batch(ctx context.Context, sub *Subscriber, due []Delivery, result *DeliverResult) error {
+func (a *WebhookActivities) batch(ctx context.Context, sub *Subscriber, due []Delivery, source string, result *DeliverResult) error {
 	flight := make(chan struct{}, deliverFlight)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -109,7 +114,7 @@ func (a *WebhookActivities) batch(ctx context.Context, sub *Subscriber, due []De
 		flight <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-flight }()
-			attempt, gone := a.attempt(ctx, sub, d)
+			attempt, gone := a.attempt(ctx, sub, d, source)
 			err := a.Store.SaveDelivery(ctx, sub.ID, attempt)
 			mu.Lock()
 			defer mu.Unlock()
@@ -144,13 +149,13 @@ func (r *DeliverResult) count(a DeliveryAttempt) {
 }
 
 // attempt posts one event and says what to record.
-func (a *WebhookActivities) attempt(ctx context.Context, sub *Subscriber, d Delivery) (out DeliveryAttempt, gone bool) {
+func (a *WebhookActivities) attempt(ctx context.Context, sub *Subscriber, d Delivery, source string) (out DeliveryAttempt, gone bool) {
 	now := a.Now()
 	out = DeliveryAttempt{EventID: d.EventID, Status: DeliveryDelivered, Attempts: d.Attempts + 1, FirstAt: d.FirstAt}
 	if out.FirstAt.IsZero() {
 		out.FirstAt = now
 	}
-	answer := a.post(ctx, sub, d, now)
+	answer := a.post(ctx, sub, d, source, now)
 	if answer.ok {
 		return out, false
 	}

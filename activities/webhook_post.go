@@ -57,8 +57,8 @@ type postAnswer struct {
 	retryAfter time.Duration
 }
 
-func (a *WebhookActivities) post(ctx context.Context, sub *Subscriber, d Delivery, now time.Time) postAnswer {
-	body, err := cloudEvent(a.Source, d)
+func (a *WebhookActivities) post(ctx context.Context, sub *Subscriber, d Delivery, source string, now time.Time) postAnswer {
+	body, err := cloudEvent(source, d)
 	if err != nil {
 		return postAnswer{reason: "the event cannot be written as a CloudEvent"}
 	}

@@ -86,7 +86,7 @@ func (s *subscriber) received() []string {
 
 func (w *world) deliver(id string) activities.DeliverResult {
 	w.t.Helper()
-	hooks := &activities.WebhookActivities{Store: w.db.Store, Source: "/cloud-resources/test", Now: w.clock.Now, Log: slog.New(slog.DiscardHandler)}
+	hooks := &activities.WebhookActivities{Store: w.db.Store, Deployment: w.db.Store.Deployment, Now: w.clock.Now, Log: slog.New(slog.DiscardHandler)}
 	result, err := hooks.DeliverWebhooks(context.Background(), activities.DeliverInput{Subscriber: id})
 	require.NoError(w.t, err)
 	return result

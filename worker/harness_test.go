@@ -93,7 +93,7 @@ func (s *site) options() worker.Options {
 		Client: s.client, Namespace: s.namespace, Settings: s.settings, Log: log, StopTimeout: 5 * time.Second,
 		Resources: &activities.Activities{Records: s.db.Store, Accounts: s.cloud, Intents: intents, Settings: s.settings, Now: time.Now, Log: log},
 		Sweeps:    &activities.Sweeps{Store: s.db.Store, Records: s.db.Store, Accounts: s.cloud, Settings: s.settings, Now: time.Now, Log: log},
-		Webhooks:  &activities.WebhookActivities{Store: s.db.Store, Source: "/cloud-resources/test", Now: time.Now, Log: log},
+		Webhooks:  &activities.WebhookActivities{Store: s.db.Store, Deployment: s.db.Store.Deployment, Now: time.Now, Log: log},
 		Outbox:    s.db.Store, Billing: s.db.Store,
 	}
 }

@@ -22,6 +22,7 @@ var commands = []func() *cobra.Command{
 	newSimulateCommand,
 	newDevCommand,
 	newDemoCommand,
+	newWebhooksCommand,
 	newBatchCommand,
 	newDaemonCommand,
 	newBenchCommand,

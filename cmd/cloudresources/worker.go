@@ -89,7 +89,7 @@ func runWorker(ctx context.Context, cfg config, stderr io.Writer) error {
 			Records: store, Intents: rules.batches, Client: quorum.Client{HTTP: &http.Client{}}, Now: time.Now, Log: log,
 		},
 		Sweeps:   &activities.Sweeps{Store: store, Certificates: store, Records: store, Accounts: opener, Settings: settings, Now: time.Now, Log: log},
-		Webhooks: &activities.WebhookActivities{Store: store, Now: time.Now, Log: log},
+		Webhooks: &activities.WebhookActivities{Store: store, Deployment: store.Deployment, Now: time.Now, Log: log},
 		Outbox:   store, Billing: store, Expiry: store, Settings: settings, Registerer: reg, Log: log,
 	})
 	if err != nil {
