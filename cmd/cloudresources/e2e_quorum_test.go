@@ -169,6 +169,7 @@ func (q *quorumWorld) ran(t testing.TB) []string {
 func TestCommandBatchesEndToEnd(t *testing.T) {
 	t.Parallel()
 	q := newQuorumWorld(t)
+	whole := t // the second worker outlives the part that starts it
 	t.Run("TenCommandsAndAGatewayKilledHalfWay", func(t *testing.T) {
 		b := q.create(t, "ten", 10)
 		require.Equal(t, "awaitingApproval", b.State)
@@ -189,7 +190,7 @@ func TestCommandBatchesEndToEnd(t *testing.T) {
 		})
 		q.wait(t, "the first commands", func() bool { return len(q.ran(t)) >= 3 })
 		kill(t, q.worker)
-		q.startWorker(t)
+		q.startWorker(whole)
 		b = q.reachesBatch(t, b.ID, "completed")
 		ran := map[string]int{}
 		for _, line := range q.ran(t) {

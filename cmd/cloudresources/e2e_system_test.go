@@ -67,6 +67,9 @@ type system struct {
 
 	mu     sync.Mutex
 	worlds []*world
+
+	partsMu sync.Mutex
+	parts   []*platform.Running
 }
 
 // answerLog keeps what the API answered, for the search for secrets.
@@ -86,10 +89,7 @@ func (l *answerLog) add(body []byte) {
 // shall reach Temporal; "" is the server itself.
 func prepare(t *testing.T, address string) *system {
 	t.Helper()
-	server := os.Getenv("TEST_TEMPORAL_ADDRESS")
-	if server == "" {
-		t.Fatal("TEST_TEMPORAL_ADDRESS is not set: these tests need a Temporal development server; `make test` starts one")
-	}
+	server := temporalServer(t)
 	if address == "" {
 		address = server
 	}
@@ -112,7 +112,10 @@ func prepare(t *testing.T, address string) *system {
 	require.NoError(t, err)
 	s.namespace, s.temporal = newNamespace(t, server)
 	s.apply(t)
-	t.Cleanup(func() { s.checkLogs(t) })
+	t.Cleanup(func() {
+		s.stop()
+		s.checkLogs(t)
+	})
 	return s
 }
 
@@ -194,7 +197,7 @@ func (s *system) environment(more ...string) []string {
 func (s *system) logPath(name string) string { return filepath.Join(s.dir, name+".log") }
 
 // process starts a sub-command; its log goes by the name. It is stopped with
-// the test.
+// the system, after what the tests' worlds still have to do.
 func (s *system) process(t *testing.T, name string, args []string, env ...string) *platform.Running {
 	t.Helper()
 	self, err := os.Executable()
@@ -203,8 +206,18 @@ func (s *system) process(t *testing.T, name string, args []string, env ...string
 		Name: name, Path: self, Args: args, Env: s.environment(env...), LogPath: s.logPath(name), Grace: 25 * time.Second,
 	}.Start()
 	require.NoError(t, err)
-	t.Cleanup(running.Stop)
+	s.partsMu.Lock()
+	defer s.partsMu.Unlock()
+	s.parts = append(s.parts, running)
 	return running
+}
+
+func (s *system) stop() {
+	var all sync.WaitGroup
+	for _, running := range s.parts {
+		all.Go(running.Stop)
+	}
+	all.Wait()
 }
 
 func (s *system) startWorker(t *testing.T, env ...string) {

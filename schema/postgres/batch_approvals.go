@@ -73,6 +73,9 @@ func (s *Store) AddApproval(ctx context.Context, batch, actor string, a *quorum.
 				if err := w.insertApproval(ctx, b, actor, *a); err != nil {
 					return nil, err
 				}
+				// Its workflow shows who has signed, and is started again if somebody
+				// terminated it.
+				w.nudge(b.ID, workflowBatch, signalRefresh, b.Generation, false)
 			}
 			list, err := approvals(ctx, w.tx, batch)
 			if err != nil {
