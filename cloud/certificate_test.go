@@ -159,3 +159,70 @@ func TestExpiryIsToldOnceAtEachMark(t *testing.T) {
 	require.Equal(t, "renewed", renewed.Events[0].Data["reason"])
 	require.Nil(t, late.Notice(end), "a renewal starts the marks anew")
 }
+
+func TestWhatMayExistAtTheProviderIsNeverForgotten(t *testing.T) {
+	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	later := now.Add(time.Minute)
+	c := &cloud.Certificate{ID: "crt_x"}
+	c.Created(now)
+	c.Attempt(now) // its answer is lost
+	c.WantMaterial(cloud.CertificateMaterial{Leaf: "new"}, now)
+	require.Equal(t, []cloud.CertificateObject{{Serial: 0, AttemptedAt: now}}, c.Former, "only its name is known")
+	require.Zero(t, c.AttemptedAt, "the new one was not asked for yet")
+	c.Attempt(later)
+	require.Equal(t, []cloud.CertificateObject{{Serial: 0, AttemptedAt: now}, {Serial: 1, AttemptedAt: later}}, c.Objects())
+	c.Accept(&cloud.ObservedCertificate{ProviderID: "old"}, 0, later)
+	require.Equal(t, "old", c.Former[0].ProviderID, "the answer came after all")
+	require.Len(t, c.Former, 1)
+	c.Unattempt(1, later)
+	require.Len(t, c.Objects(), 1, "what the provider certainly refused does not exist")
+}
+
+func TestAFailureOfWhatNobodyWantsAnyMoreIsNone(t *testing.T) {
+	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	c := &cloud.Certificate{ID: "crt_x"}
+	c.Created(now)
+	seen := c.Generation
+	c.WantDelete(now)
+	require.Nil(t, c.Fail("late", seen, cloud.DefaultSettings, now))
+	require.Equal(t, cloud.StateDeleting, c.State)
+	require.Equal(t, cloud.StepDelete, cloud.DecideCertificate(c, now).Step)
+	for range 20 {
+		c.Unknown("502", 10, c.Generation, cloud.DefaultSettings, now)
+	}
+	require.Equal(t, cloud.StateError, c.State, "an unknown outcome that goes on is told in the end")
+	require.Equal(t, cloud.StepRetry, cloud.DecideCertificate(c, now).Step)
+	c.WantRefresh(now)
+	require.Equal(t, cloud.StepDelete, cloud.DecideCertificate(c, now).Step)
+}
+
+func TestSweepCertificate(t *testing.T) {
+	now := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	seen := func(edit func(o *cloud.ObservedCertificate)) *cloud.ObservedCertificate {
+		o := &cloud.ObservedCertificate{ProviderID: "one", Name: cloud.CertificateName("crt_x", 0), Phase: cloud.PhaseReady, State: "verified",
+			Fingerprint: "f", NotAfter: now, Domains: []string{"a.com"}}
+		edit(o)
+		return o
+	}
+	same := func(*cloud.ObservedCertificate) {}
+	c := &cloud.Certificate{ID: "crt_x"}
+	c.Created(now)
+	c.Serve(seen(same), 0, now)
+	require.Equal(t, cloud.CertificateSuspect, cloud.SweepCertificate(c, nil))
+	for want, edits := range map[cloud.CertificateFinding][]func(o *cloud.ObservedCertificate){
+		cloud.CertificateSame: {same, func(o *cloud.ObservedCertificate) { o.Domains, o.NotAfter, o.Fingerprint = nil, time.Time{}, "" }},
+		cloud.CertificateMoved: {
+			func(o *cloud.ObservedCertificate) { o.NotAfter = now.Add(time.Hour) },
+			func(o *cloud.ObservedCertificate) { o.Fingerprint = "g" },
+			func(o *cloud.ObservedCertificate) { o.State, o.Phase = "pending", cloud.PhaseBusy },
+		},
+		cloud.CertificateSuspect: {
+			func(o *cloud.ObservedCertificate) { o.Phase = cloud.PhaseFailed },
+			func(o *cloud.ObservedCertificate) { o.Name = "another" },
+		},
+	} {
+		for i, edit := range edits {
+			require.Equal(t, want, cloud.SweepCertificate(c, seen(edit)), "%s %d", want, i)
+		}
+	}
+}
