@@ -92,6 +92,18 @@ func TestHoursEndWithTheResource(t *testing.T) {
 	}
 }
 
+// One that vanished at the provider is not ended by that: its hours run on (D4).
+func TestHoursRunOnWhenTheObjectVanished(t *testing.T) {
+	t.Parallel()
+	w := apitest.New(t)
+	r := w.Ready(create(t, w, apitest.Alice, cluster()), "p-1")
+	r = w.Step(r, func(r *cloud.Resource) []*cloud.Change {
+		return []*cloud.Change{r.Fail(nil, cloud.ClassNotFound, "gone", r.Generation, cloud.Settings{Refresh: time.Hour}, time.Now())}
+	})
+	w.Exec("UPDATE resources SET billed_from = billed_from - interval '1 day' WHERE id = $1", r.ID)
+	require.GreaterOrEqual(t, billedHours(t, w, r), 25)
+}
+
 // What ends with a resource, however it ends.
 func TestNothingOutlivesTheResource(t *testing.T) {
 	t.Parallel()

@@ -128,6 +128,26 @@ func TestInputsOfTheElevenMethods(t *testing.T) {
 	}
 }
 
+// Which of them change something, and what each is decided on.
+func TestKindsAndDecisionsOfTheElevenMethods(t *testing.T) {
+	t.Parallel()
+	const tenant, resource = "compute-tenant/", "compute-cloud-resource/"
+	for method, want := range map[string]struct {
+		mutation   bool
+		action, on string
+	}{
+		"kinds": {false, "read", tenant}, "catalog": {false, "read", tenant}, "signals": {false, "read", tenant},
+		"create": {true, "create", resource}, "list": {false, "read", tenant}, "get": {false, "read", resource},
+		"update": {true, "update", resource}, "delete": {true, "delete", resource}, "discover": {false, "read", tenant},
+		"adopt": {true, "create", resource}, "release": {true, "delete", resource},
+	} {
+		m, ok := contract.New().Method("cloudResources." + method)
+		require.True(t, ok, method)
+		require.Equal(t, want.mutation, m.Mutation, method)
+		require.True(t, strings.HasPrefix(m.Decided, "compute:cloud-resources:"+want.action+" on "+want.on), "%s: %s", method, m.Decided)
+	}
+}
+
 // The words of closed lists: states, families, severities and so on.
 func TestWordsOfTheContract(t *testing.T) {
 	t.Parallel()
