@@ -281,7 +281,7 @@ func (s scenario) live(t *testing.T, w *world, name string, at int, what fault) 
 		require.Equal(t, 1, left, "%s: objects: %+v", about, w.cloud.Objects())
 	}
 	require.LessOrEqual(t, len(w.cloud.Objects()), existed+1)
-	for object, n := range w.cloud.Made {
+	for object, n := range w.cloud.Made() {
 		require.LessOrEqual(t, n, max(s.made, 1), "%s: %s was made %d times", about, object, n)
 	}
 	if s.check != nil {

@@ -264,7 +264,7 @@ func TestHeldTreeSerialisesChanges(t *testing.T) {
 	<-done
 	w.settle(a.ID)
 	w.settle(b.ID)
-	require.Equal(t, map[string]int{cloud.ProviderName(parent.ID): 1, parent.ProviderID + "/a": 1, parent.ProviderID + "/b": 1}, w.cloud.Made)
+	require.Equal(t, map[string]int{cloud.ProviderName(parent.ID): 1, parent.ProviderID + "/a": 1, parent.ProviderID + "/b": 1}, w.cloud.Made())
 }
 
 func TestLoadOfNothing(t *testing.T) {

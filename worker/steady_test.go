@@ -91,6 +91,6 @@ func TestLostInterestBreaksNoCall(t *testing.T) {
 	})
 	close(leave)
 	s.becomes(r.ID, cloud.StateDeleted)
-	require.Equal(t, map[string]int{cloud.ProviderName(r.ID): 1}, s.cloud.Made)
+	require.Equal(t, map[string]int{cloud.ProviderName(r.ID): 1}, s.cloud.Made())
 	require.Empty(t, s.cloud.Objects(), "B33")
 }

@@ -42,7 +42,7 @@ func TestWholeLife(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, quick)
 	s.start()
-	s.cloud.BusyLooks = 4
+	s.cloud.SetBusy(4)
 	r := s.create(fakecloud.KindCluster, "one", cloud.Spec{"size": "s1"})
 	s.becomes(r.ID, cloud.StateReady)
 	s.rests(r.ID)
@@ -90,10 +90,10 @@ func TestDeleteInterruptsAWait(t *testing.T) {
 	slow.Converge = time.Hour
 	s := newSite(t, slow)
 	s.start()
-	s.cloud.BusyLooks = 2
+	s.cloud.SetBusy(2)
 	r := s.create(fakecloud.KindCluster, "one", cloud.Spec{"size": "s1"})
 	s.until("it waits for its next look", func() bool { return s.record(r.ID).ProviderID != "" && len(s.pendingRetries(r.ID)) == 1 })
-	s.cloud.BusyLooks = 0
+	s.cloud.SetBusy(0)
 	s.change(r.ID, "delete", (*cloud.Resource).WantDelete)
 	s.until("it is being deleted", func() bool { return s.record(r.ID).Intent == cloud.IntentDelete && len(s.cloud.Writes()) == 2 })
 }
@@ -112,13 +112,13 @@ func TestTerminatedIsHealed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, quick)
 	s.start()
-	s.cloud.BusyLooks = 1000
+	s.cloud.SetBusy(1000)
 	r := s.create(fakecloud.KindCluster, "one", cloud.Spec{"size": "s1"})
 	s.until("it is on its way", func() bool { return s.record(r.ID).ProviderID != "" })
 	require.NoError(t, s.client.TerminateWorkflow(t.Context(), r.ID, "", "an operator's mistake"))
 	s.cloud.Edit(s.record(r.ID).ProviderID, func(o *fakecloud.Object) *fakecloud.Object { o.Looks, s.cloud.BusyLooks = 0, 1; return o })
 	s.becomes(r.ID, cloud.StateReady)
-	require.Equal(t, map[string]int{cloud.ProviderName(r.ID): 1}, s.cloud.Made)
+	require.Equal(t, map[string]int{cloud.ProviderName(r.ID): 1}, s.cloud.Made())
 	s.rests(r.ID)
 	require.NoError(t, s.client.TerminateWorkflow(t.Context(), r.ID, "", "again, at rest"))
 	s.change(r.ID, "delete", (*cloud.Resource).WantDelete)
@@ -228,7 +228,7 @@ func TestChildrenGoFirst(t *testing.T) {
 	for _, u := range users {
 		s.becomes(u.ID, cloud.StateReady)
 	}
-	for _, made := range s.cloud.Made {
+	for _, made := range s.cloud.Made() {
 		require.Equal(t, 1, made, "changes under one parent are serialised (D17)")
 	}
 	s.deleteTree(parent.ID)
@@ -302,7 +302,7 @@ func TestDeliverIsHarmlessToRepeat(t *testing.T) {
 	s.start()
 	s.becomes(r.ID, cloud.StateReady)
 	s.rests(r.ID)
-	require.Equal(t, map[string]int{cloud.ProviderName(r.ID): 1}, s.cloud.Made)
+	require.Equal(t, map[string]int{cloud.ProviderName(r.ID): 1}, s.cloud.Made())
 	s.change(r.ID, "delete", (*cloud.Resource).WantDelete)
 	s.becomes(r.ID, cloud.StateDeleted)
 	s.closes(r.ID)

@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -65,8 +66,8 @@ type Cloud struct {
 	next    int
 	// id makes object ids of two clouds differ.
 	id string
-	// Made counts creates that took effect, by name.
-	Made  map[string]int
+	made map[string]int
+	// Calls are all requests so far. Read it only while none is on its way.
 	Calls []Call
 
 	// Hook stands between the caller and the effect: it calls do or not, and its
@@ -83,7 +84,7 @@ type Cloud struct {
 
 // New returns an empty cloud.
 func New(now func() time.Time) *Cloud {
-	return &Cloud{objects: map[string]*Object{}, Made: map[string]int{}, BusyLooks: 1, Now: now, id: rand.Text()[:8]}
+	return &Cloud{objects: map[string]*Object{}, made: map[string]int{}, BusyLooks: 1, Now: now, id: rand.Text()[:8]}
 }
 
 // Open and Deployment make it the accounts of activities.
@@ -108,10 +109,26 @@ func (c *Cloud) Objects() []Object {
 	defer c.mu.Unlock()
 	var all []Object
 	for _, o := range c.objects {
-		all = append(all, *o)
+		kept := *o
+		kept.Spec = o.Spec.Clone()
+		all = append(all, kept)
 	}
 	slices.SortFunc(all, func(a, b Object) int { return strings.Compare(a.ID, b.ID) })
 	return all
+}
+
+// Made counts creates that took effect, by name.
+func (c *Cloud) Made() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.made)
+}
+
+// SetBusy changes BusyLooks while calls may be on their way.
+func (c *Cloud) SetBusy(looks int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.BusyLooks = looks
 }
 
 // Edit changes an object behind our back, as its owner can in a console; nil

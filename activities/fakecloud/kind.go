@@ -56,7 +56,7 @@ func (k kind) Create(ctx context.Context, r cloud.Request) (made *cloud.Observed
 		if k.m.Ownership != cloud.OwnedByParent {
 			o.Owner = cloud.Owner{ResourceKey: cloud.LabelKey(r.ResourceID), Deployment: Deployment}
 		}
-		k.Made[o.Name]++
+		k.made[o.Name]++
 		made = k.observed(k.put(o))
 		made.Secrets = k.secrets(o)
 		return nil
