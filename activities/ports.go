@@ -2,9 +2,9 @@ package activities
 
 import "github.com/better-compute/cloud-resources/cloud/ports"
 
-// Records and the other types are what the activities need of others. They
-// stand in cloud/ports, so that the store can implement them without knowing
-// the activities.
+// What the activities need of others stands in cloud/ports, so that the store
+// can implement it without knowing the activities.
+
 type (
 	Records            = ports.Records
 	Hold               = ports.Hold

@@ -65,7 +65,7 @@ type Cloud struct {
 	objects map[string]*Object
 	next    int
 	// id makes object ids of two clouds differ.
-	id string
+	id   string
 	made map[string]int
 	// Calls are all requests so far. Read it only while none is on its way.
 	Calls []Call
