@@ -4,7 +4,8 @@ import "github.com/better-compute/cloud-resources/cloud/ports"
 
 // What the activities need of others stands in cloud/ports, so that the store
 // can implement it without knowing the activities.
-
+//
+//nolint:revive // aliases: each is described where it is declared
 type (
 	Records            = ports.Records
 	Hold               = ports.Hold
