@@ -212,6 +212,7 @@ func TestCommandBatchesEndToEnd(t *testing.T) {
 		require.Equal(t, 1, actions["operator command-batches:approve"])
 		require.Equal(t, 10, actions["reconciler command-batches:succeeded"])
 		require.GreaterOrEqual(t, actions["reconciler command-batches:send"], 10)
+		require.Empty(t, q.status(t, b.ID).UnknownSignals)
 		require.Equal(t, []string{"command.batch.created", "command.batch.approved", "command.batch.completed"}, q.acme.told(t, b.ID))
 	})
 	t.Run("Cancelled", func(t *testing.T) {

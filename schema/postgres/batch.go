@@ -118,7 +118,7 @@ func (w *work) insertBatch(ctx context.Context, b *cloud.Batch, commands []cloud
 		return nil, err
 	}
 	w.emitBatch(&fresh, change, actor)
-	w.nudge(fresh.ID, workflowBatch, signalUpdate, fresh.Generation, false)
+	w.nudge(fresh.ID, workflowBatch, signalRefresh, fresh.Generation, false)
 	return &fresh, nil
 }
 
@@ -204,7 +204,7 @@ func (w *work) changeBatch(ctx context.Context, id, actor string, fn func(b *clo
 	}
 	w.emitBatch(b, change, actor)
 	if b.Generation != before.Generation {
-		w.nudge(b.ID, workflowBatch, signalUpdate, b.Generation, false)
+		w.nudge(b.ID, workflowBatch, signalRefresh, b.Generation, false)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/better-compute/cloud-resources/schema/platform"
 	"github.com/better-compute/cloud-resources/schema/postgres"
 	"github.com/better-compute/cloud-resources/schema/postgres/pgtest"
+	"github.com/better-compute/cloud-resources/workflows"
 )
 
 var caller = intent.Principal{Tenant: pgtest.Acme, User: "alice", ID: "acme/alice"}
@@ -118,6 +119,33 @@ func TestABatchIsFixedWhenItIsMade(t *testing.T) {
 	list, err = db.ListBatches(ctx, pgtest.Acme, true, "", 10)
 	require.NoError(t, err)
 	require.Len(t, list, 2)
+}
+
+// Whatever is asked of a batch reaches its workflow by a signal that it reads.
+func TestBatchSignalsAreThoseOfTheWorkflow(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t).World()
+	ctx := context.Background()
+	keys := publish(t, db, 2, "a", "b")
+	signal := func() string {
+		s := pgtest.Value[string](db, "SELECT coalesce(max(workflow_type || ' ' || signal), '') FROM outbox")
+		db.Exec("DELETE FROM outbox")
+		return s
+	}
+	want := workflows.TypeBatch + " " + workflows.SignalRefresh
+	b := insertBatch(t, db, "one", 1)
+	require.Equal(t, want, signal())
+	for _, id := range []string{"a", "b"} { // the first changes what it shows, the second lets it go
+		_, err := batches(db).Approve(ctx, pgtest.Acme, b.ID, "acme/alice", sign(t, b, keys[id]))
+		require.NoError(t, err)
+		require.Equal(t, want, signal())
+	}
+	_, err := batches(db).Approve(ctx, pgtest.Acme, b.ID, "acme/alice", sign(t, b, keys["b"]))
+	require.NoError(t, err)
+	require.Empty(t, signal(), "a repeat asks nothing")
+	_, err = batches(db).Cancel(ctx, pgtest.Acme, b.ID, "acme/alice")
+	require.NoError(t, err)
+	require.Equal(t, want, signal())
 }
 
 func TestBatchRefusals(t *testing.T) {
