@@ -157,7 +157,8 @@ type ParentRef struct {
 	// its URI from its cluster's host).
 	Spec    Spec
 	Outputs map[string]any
-	// Deleting: the parent is being deleted, so what dies with it needs no call.
+	// Deleting: the parent is being deleted. What dies with it needs no call, and
+	// its Delete answers that it is not found: the parent waits for its end.
 	Deleting bool
 }
 

@@ -190,8 +190,11 @@ func (k *record) Update(ctx context.Context, r cloud.Request, _ *cloud.Observed,
 // Delete goes by the number; with the domain the record goes without a call.
 func (k *record) Delete(ctx context.Context, r cloud.Request) error {
 	domain, err := k.ParentID(doapi.Delete, r.Parent)
-	if err != nil || r.Parent.Deleting {
+	switch {
+	case err != nil:
 		return err
+	case r.Parent.Deleting:
+		return cloud.NotFound(k.Op(doapi.Delete))
 	}
 	return k.Fail(doapi.Delete, r, k.Call(ctx, http.MethodDelete, k.path(domain, r.ProviderID), nil, nil))
 }

@@ -106,8 +106,11 @@ func (k *token) Update(_ context.Context, _ cloud.Request, _ *cloud.Observed, fi
 // Delete revokes the token by its id; with the endpoint it goes without a call.
 func (k *token) Delete(ctx context.Context, r cloud.Request) error {
 	t, err := k.of(doapi.Delete, r.Parent)
-	if err != nil || r.Parent.Deleting {
+	switch {
+	case err != nil:
 		return err
+	case r.Parent.Deleting:
+		return cloud.NotFound(k.Op(doapi.Delete))
 	}
 	return k.Fail(doapi.Delete, r, t.revoke(ctx, r.ProviderID))
 }
