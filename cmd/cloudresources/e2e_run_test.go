@@ -37,6 +37,8 @@ func TestEndToEnd(t *testing.T) {
 		{"TenantsAreApart", testTenantsAreApart},
 		{"Offers", testOffers},
 		{"PlatformChanges", testPlatformChanges},
+		{"APIKilledBeforeTheSignal", testAPIKilledBeforeTheSignal},
+		{"TerminatedWorkflows", testTerminatedWorkflows},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -152,7 +152,12 @@ func (w *world) end(t *testing.T) {
 		}
 	}
 	for _, p := range w.tenants {
-		w.wait(t, "everything to be deleted", func() bool { return len(p.list(t, nil)) == 0 })
+		for _, r := range p.list(t, object{"includeDeleted": true}) {
+			p.until(t, r.ID, "it to end", func(v cloud.View) bool { return v.State.Final() })
+		}
+		for _, secret := range call[listing[struct{ Name string }]](t, p, "secrets/list", object{"tenantId": p.tenant}).Items {
+			call[object](t, p, "secrets/delete", object{"tenantId": p.tenant, "name": secret.Name})
+		}
 	}
 	for _, token := range []string{w.ownToken, w.sharedToken} {
 		require.Empty(t, w.managed(t, token), "objects of ours are left at the provider")
