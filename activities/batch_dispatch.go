@@ -175,11 +175,15 @@ func commandState(o quorum.Outcome) cloud.CommandState {
 // deleteResource is the control plane as its own daemon: it verifies the
 // command like any daemon, then lets the held deletion go ahead.
 func (d *dispatching) deleteResource(ctx context.Context, command quorum.Command, c *cloud.BatchCommand) error {
-	if _, err := quorum.Verify(d.policy, command, d.Now()); err != nil {
-		c.State, c.Message = cloud.CommandRefused, err.Error()
+	_, err := quorum.Verify(d.policy, command, d.Now())
+	var refusal *quorum.Refusal
+	if errors.As(err, &refusal) {
+		c.State, c.Message = cloud.CommandRefused, refusal.Error()
 		return nil
 	}
-	err := d.Records.ApproveDeletion(ctx, d.batch.ID, c.Subject)
+	if err == nil {
+		err = d.Records.ApproveDeletion(ctx, d.batch.ID, c.Subject)
+	}
 	switch e := cloud.AsError(err); {
 	case e == nil:
 		c.State, c.Message = cloud.CommandSucceeded, "the deletion goes ahead"

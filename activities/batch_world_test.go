@@ -319,8 +319,12 @@ type wire struct {
 	sent   int
 }
 
-func (x *wire) RoundTrip(r *http.Request) (resp *http.Response, err error) {
-	err = x.kill.pass(func() error { resp, err = x.carry(r); return err })
+func (x *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	var resp *http.Response
+	err := x.kill.pass(func() (err error) {
+		resp, err = x.carry(r) //nolint:bodyclose // the caller's to close, or closed below
+		return err
+	})
 	if err != nil && resp != nil {
 		_ = resp.Body.Close()
 		resp = nil

@@ -9,9 +9,10 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/digitalocean/godo"
+
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/doapi"
-	"github.com/digitalocean/godo"
 )
 
 const object = "certificate"
