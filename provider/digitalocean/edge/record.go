@@ -187,14 +187,11 @@ func (k *record) Update(ctx context.Context, r cloud.Request, _ *cloud.Observed,
 	return u, nil
 }
 
-// Delete goes by the number; with the domain the record goes without a call.
+// Delete goes by the number.
 func (k *record) Delete(ctx context.Context, r cloud.Request) error {
 	domain, err := k.ParentID(doapi.Delete, r.Parent)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r.Parent.Deleting:
-		return cloud.NotFound(k.Op(doapi.Delete))
 	}
 	return k.Fail(doapi.Delete, r, k.Call(ctx, http.MethodDelete, k.path(domain, r.ProviderID), nil, nil))
 }

@@ -103,14 +103,12 @@ func (k *token) Update(_ context.Context, _ cloud.Request, _ *cloud.Observed, fi
 	return &cloud.Updated{Settles: fields}, nil
 }
 
-// Delete revokes the token by its id; with the endpoint it goes without a call.
+// Delete revokes the token by its id, also when the endpoint goes: that may take
+// an hour, and a deleted token must not work meanwhile (B20).
 func (k *token) Delete(ctx context.Context, r cloud.Request) error {
 	t, err := k.of(doapi.Delete, r.Parent)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r.Parent.Deleting:
-		return cloud.NotFound(k.Op(doapi.Delete))
 	}
 	return k.Fail(doapi.Delete, r, t.revoke(ctx, r.ProviderID))
 }

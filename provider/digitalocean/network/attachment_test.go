@@ -19,8 +19,8 @@ func vpc(region string) string { return simulator.VPCID(kindtest.Token, region) 
 
 var (
 	networks = map[string]cloud.NetworkRef{
-		"net_0000000000000000000000acme":  {"nyc3": vpc("nyc3"), "ams3": vpc("ams3")},
-		"net_other": {"nyc1": vpc("nyc1"), "nyc2": vpc("nyc2")},
+		"net_0000000000000000000000acme": {"nyc3": vpc("nyc3"), "ams3": vpc("ams3")},
+		"net_other":                      {"nyc1": vpc("nyc1"), "nyc2": vpc("nyc2")},
 	}
 	secrets = map[string]cloud.Secret{
 		"secret://acme/bgp": cloud.NewSecret("bgp-CANARY-one"), "secret://acme/bgp2": cloud.NewSecret("bgp-CANARY-two"),

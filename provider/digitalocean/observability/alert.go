@@ -221,9 +221,6 @@ func (k *alert) Delete(ctx context.Context, r cloud.Request) error {
 	if err != nil {
 		return err
 	}
-	if r.Parent.Deleting { // alerts go with their check
-		return cloud.NotFound(k.Op(doapi.Delete))
-	}
 	_, err = k.API.UptimeChecks.DeleteAlert(ctx, parent, r.ProviderID)
 	return k.Fail(doapi.Delete, r, err)
 }
