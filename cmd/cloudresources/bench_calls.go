@@ -63,11 +63,8 @@ func post(ctx context.Context, url string, body []byte, out any) error {
 
 var benchClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: time.Minute}
 
-func (b *bench) create(ctx context.Context, kind, name, parent string, spec map[string]any) (benchResource, error) {
+func (b *bench) create(ctx context.Context, kind, name string, spec map[string]any) (benchResource, error) {
 	in := map[string]any{"poolId": benchPool, "kind": kind, "name": name, "idempotencyKey": name, "spec": spec}
-	if parent != "" {
-		in["parentId"] = parent
-	}
 	var r benchResource
 	return r, b.call(ctx, "cloudResources/create", in, &r)
 }

@@ -70,7 +70,7 @@ func (b *bench) oneLife(ctx context.Context, kind string, spec map[string]any) (
 		return 0, 0, err
 	}
 	name := "family-" + fmt.Sprint(time.Now().UnixNano())
-	r, err := b.create(ctx, kind, name, "", spec)
+	r, err := b.create(ctx, kind, name, spec)
 	if err != nil {
 		return 0, 0, err
 	}

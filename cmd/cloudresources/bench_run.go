@@ -42,7 +42,7 @@ func (b *bench) run(ctx context.Context, w io.Writer) error {
 // creates measures accepting alone: no worker runs yet.
 func (b *bench) creates(ctx context.Context, t *table) error {
 	m, err := measure(ctx, benchCreates, benchAtOnce, func(ctx context.Context, i int) error {
-		_, err := b.create(ctx, "do.volume", fmt.Sprintf("accepted-%d", i), "", map[string]any{"region": "nyc3", "size_gigabytes": 10})
+		_, err := b.create(ctx, "do.volume", fmt.Sprintf("accepted-%d", i), map[string]any{"region": "nyc3", "size_gigabytes": 10})
 		return err
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *bench) creates(ctx context.Context, t *table) error {
 
 // reads measures get and list beside a bare Echo and pgx handler on the same row.
 func (b *bench) reads(ctx context.Context, t *table) error {
-	r, err := b.create(ctx, "do.volume", "read", "", map[string]any{"region": "nyc3", "size_gigabytes": 10})
+	r, err := b.create(ctx, "do.volume", "read", map[string]any{"region": "nyc3", "size_gigabytes": 10})
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (b *bench) settled(ctx context.Context) error {
 }
 
 func (b *bench) life(ctx context.Context, kind, name string, spec map[string]any) error {
-	r, err := b.create(ctx, kind, name, "", spec)
+	r, err := b.create(ctx, kind, name, spec)
 	if err != nil {
 		return err
 	}

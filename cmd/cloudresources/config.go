@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -30,6 +31,9 @@ func readConfig() (config, error) {
 	c, err := env.ParseAs[config]()
 	if err != nil {
 		return c, fmt.Errorf("settings: %w", err)
+	}
+	if addr, set := os.LookupEnv("METRICS_ADDR"); set {
+		c.MetricsAddr = addr // an empty one serves no metrics
 	}
 	for name, d := range map[string]time.Duration{
 		"CONVERGE_INTERVAL": c.Converge, "REFRESH_INTERVAL": c.Refresh, "SETTLE_WINDOW": c.Settle,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func TestNoColumnHoldsASecretInClear(t *testing.T) {
 	require.Contains(t, dump, r.ID)
 	for _, canary := range []string{own, output, rotated} {
 		for _, form := range []string{canary, hex.EncodeToString([]byte(canary)), base64.RawStdEncoding.EncodeToString([]byte(canary))} {
-			require.False(t, strings.Contains(dump, form), "a secret stands in a column")
+			require.NotContains(t, dump, form, "a secret stands in a column")
 		}
 	}
 }
@@ -67,5 +66,5 @@ func TestASecretThatCannotBeSealedSavesNothing(t *testing.T) {
 		})
 	})
 	refused(t, err, cloud.CodeUnsupported, cloud.ReasonSecretStore)
-	require.Equal(t, "", pgtest.Value[string](db, "SELECT provider_id FROM resources"))
+	require.Empty(t, pgtest.Value[string](db, "SELECT provider_id FROM resources"))
 }

@@ -93,7 +93,7 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 	runs := 0
 	tx, err := db.SQL.Begin(ctx)
 	require.NoError(t, err)
-	defer tx.Rollback(ctx) //nolint:errcheck // closed when the test succeeds
+	defer tx.Rollback(ctx)
 	_, err = tx.Exec(ctx, "SELECT FROM tenants WHERE id = 'acme' FOR UPDATE")
 	require.NoError(t, err)
 	blocked := make(chan error, 1)

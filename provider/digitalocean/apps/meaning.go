@@ -64,7 +64,7 @@ func wantedMeaning(form cloud.Spec) object {
 func observedMeaning(spec cloud.Spec) object {
 	m := wantedMeaning(spec)
 	routes, cors := map[string]map[string]any{}, map[string]any{}
-	rules, _ := keyedBy("rules", cloud.Spec(spec).Object("ingress")["rules"])
+	rules, _ := keyedBy("rules", spec.Object("ingress")["rules"])
 	for key, rule := range rules {
 		to := cloud.Spec(rule).Object("component")
 		host, path, _ := strings.Cut(key, " ")

@@ -47,7 +47,7 @@ func TestFalseZeroAndEmptyArrive(t *testing.T) {
 	_, body := x.sent()
 	spec := body["spec"].(object)
 	require.Equal(t, false, spec["disable_edge_cache"])
-	require.Equal(t, "", spec["envs"].([]any)[0].(object)["value"])
+	require.Empty(t, spec["envs"].([]any)[0].(object)["value"])
 	require.Equal(t, []any{}, spec["jobs"])
 	require.NotContains(t, spec, "disable_email_obfuscation")
 	x.until(cloud.PhaseReady)

@@ -3,6 +3,7 @@ package inference_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,7 @@ func TestReplicasAreSentAsScaleAndTheirLimitIsNot(t *testing.T) {
 	var scales []int
 	for _, q := range requests {
 		require.NotContains(t, string(q.Body), "eplicas")
-		if q.Method != "POST" && q.Method != "PATCH" || q.Status >= 300 {
+		if q.Method != http.MethodPost && q.Method != http.MethodPatch || q.Status >= 300 {
 			continue
 		}
 		var in struct {
