@@ -74,6 +74,8 @@ func (s *system) world(t *testing.T) *world {
 // tenant adds a tenant with one caller who may do everything in it.
 func (w *world) tenant(name string) party {
 	p := party{system: w.system, tenant: name + "-" + w.word, token: "token-" + name + "-" + w.word}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.tenants = append(w.tenants, p)
 	return p
 }
