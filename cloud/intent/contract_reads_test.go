@@ -236,3 +236,16 @@ func TestListsOfACallerWithAnAttributePolicy(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, slices.ContainsFunc(entries, func(e intent.KindEntry) bool { return e.Family != cloud.FamilyData }))
 }
+
+// The numbers of the contract; other tests use them by name.
+func TestBoundsOfTheContract(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 1000, intent.MaxCatalog)
+	require.Equal(t, 500, intent.MaxSignals)
+	require.Equal(t, 500, intent.MaxSignalDetail)
+	require.Equal(t, 500, intent.MaxDiscover)
+	require.Equal(t, 500, intent.MaxList)
+	require.Equal(t, 65536, cloud.MaxSpecBytes)
+	require.Equal(t, 100, cloud.MaxCertificates)
+	require.Equal(t, 2, cloud.MaxRepairs, "the third repair in a row stops (D5)")
+}
