@@ -65,8 +65,16 @@ func (s *Store) nudgeResources(ctx context.Context, quiet time.Duration, limit i
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	return s.insertNudges(ctx, `SELECT r.id, '`+workflowResource+`', '`+signalRefresh+`', r.generation
+	n, err := s.insertNudges(ctx, `SELECT r.id, '`+workflowResource+`', '`+signalRefresh+`', r.generation
 		FROM resources r WHERE r.id = ANY ($1) ORDER BY r.id`, ids)
+	if err != nil {
+		return n, err
+	}
+	// Being asked counts as a step: what does not move for a reason that no signal
+	// mends, or only because everything is slow, is asked again after as long a
+	// time, and not at every turn.
+	_, err = s.pool.Exec(ctx, "UPDATE resources SET stepped_at = $2 WHERE id = ANY ($1)", ids, now)
+	return n, err
 }
 
 // lateOthers are sweeps that did not begin since $1, of accounts that have

@@ -76,10 +76,13 @@ func TestNudgeStalledAgreesWithDecide(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n, "what has an open row is left to the relay")
 	db.Exec("DELETE FROM outbox")
-	db.Exec("UPDATE resources SET stepped_at = now()")
 	n, err = db.NudgeStalled(ctx, quiet, 1000)
 	require.NoError(t, err)
-	require.Zero(t, n, "a worker came by a moment ago")
+	require.Zero(t, n, "asked, or a worker came by, a moment ago")
+	db.Exec("UPDATE resources SET stepped_at = $1", long)
+	n, err = db.NudgeStalled(ctx, quiet, 1000)
+	require.NoError(t, err)
+	require.Equal(t, len(want), n, "nothing came of it for as long a time")
 }
 
 func TestNudgeStalledLeavesAParentThatWaits(t *testing.T) {
