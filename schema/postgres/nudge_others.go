@@ -34,8 +34,13 @@ func (s *Store) nudgeCertificates(ctx context.Context, quiet time.Duration, limi
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	return s.insertNudges(ctx, `SELECT id, '`+workflowCertificate+`', '`+signalRefresh+`', generation
+	n, err := s.insertNudges(ctx, `SELECT id, '`+workflowCertificate+`', '`+signalRefresh+`', generation
 		FROM certificates WHERE id = ANY ($1) ORDER BY id`, ids)
+	if err != nil {
+		return n, err
+	}
+	_, err = s.pool.Exec(ctx, "UPDATE certificates SET stepped_at = $2 WHERE id = ANY ($1)", ids, now) // as nudgeResources
+	return n, err
 }
 
 // nudgeBatches asks again for batches whose time is over, and for those with
