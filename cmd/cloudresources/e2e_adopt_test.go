@@ -55,6 +55,7 @@ func (w *world) tagsOf(t testing.TB, id string) (out []string) {
 // testAdopt: what is found, what can be taken over, and that it is watched and
 // not changed until the tenant changes it.
 func testAdopt(t *testing.T, w *world) {
+	w.share(t)
 	p := w.acme
 	ours := p.ready(t, p.create(t, w.poolOwn, volume, "ours", volumeSpec()).ID)
 	legacy := w.byHand(t, "legacy", "team:web")

@@ -180,7 +180,7 @@ func (p party) until(t testing.TB, id, what string, ok func(cloud.View) bool) cl
 			return v
 		}
 		if time.Now().After(end) {
-			require.FailNow(t, "waited in vain for "+what, "%s %s is %s: %q, drift %v", v.Kind, v.Name, v.State, v.Message, v.Drift)
+			require.FailNow(t, "waited in vain for "+what, "%s %s %s is %s: %q, drift %v\n%s", v.Kind, v.Name, v.ID, v.State, v.Message, v.Drift, p.workflow(v.ID))
 		}
 	}
 }

@@ -160,6 +160,7 @@ func testInputSize(t *testing.T, w *world) {
 
 // testInputPlaces: pools, kinds, regions and whose things a spec may name.
 func testInputPlaces(t *testing.T, w *world) {
+	w.share(t)
 	p := w.acme
 	mine := p.create(t, w.poolOwn, pg, "mine", pgSpec())
 	hosted := p.create(t, w.poolShared, pg, "hosted", pgSpec())
@@ -235,6 +236,7 @@ func testInputPlaces(t *testing.T, w *world) {
 
 // testInputConflicts: keys, names, identities and how many there may be.
 func testInputConflicts(t *testing.T, w *world) {
+	w.share(t)
 	p := w.acme
 	c := p.create(t, w.poolOwn, pg, "main", pgSpec())
 	u := p.create(t, w.poolOwn, pgUser, "app", object{"name": "app"}, object{"parentId": c.ID})

@@ -25,7 +25,7 @@ import (
 // whole database, every log, every history, every answer but those of reveal.
 func TestNoSecretLeaks(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := start(t, "LOG_LEVEL=debug")
 	w := s.world(t)
 	p := w.acme
 	canary := "CANARY-" + w.word + "-plain"

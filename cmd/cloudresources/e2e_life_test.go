@@ -203,6 +203,7 @@ func lifeEnds(t *testing.T, w *world, c, u, f cloud.View) {
 // testLifeOnASharedAccount: the same calls for a tenant on the platform's
 // account, and names that are free again.
 func testLifeOnASharedAccount(t *testing.T, w *world) {
+	w.share(t)
 	p := w.globex
 	c := p.create(t, w.poolShared, pg, "main", pgSpec(object{"region": "ams3", "network": w.network("g")}))
 	wall := p.create(t, w.poolShared, pgWall, "wall", object{"rules": []object{}, "instances": []string{w.instance("g")}}, object{"parentId": c.ID})

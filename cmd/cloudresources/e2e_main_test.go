@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		if err := flag.Set("test.parallel", "24"); err != nil {
+		if err := flag.Set("test.parallel", "12"); err != nil {
 			panic(err)
 		}
 	}

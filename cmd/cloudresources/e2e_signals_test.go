@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,6 +47,20 @@ func (s *system) history(t testing.TB, id string) (events []*historypb.HistoryEv
 		events = append(events, e)
 	}
 	return events
+}
+
+// workflow tells, for the message of a failed test, what a workflow does.
+func (s *system) workflow(id string) string {
+	d, err := s.temporal.DescribeWorkflowExecution(context.Background(), id, "")
+	if err != nil {
+		return err.Error()
+	}
+	info := d.GetWorkflowExecutionInfo()
+	out := fmt.Sprintf("its workflow is %s since %s, %d events, pending task %v\n", info.GetStatus(), info.GetStartTime().AsTime(), info.GetHistoryLength(), d.GetPendingWorkflowTask())
+	for _, a := range d.GetPendingActivities() {
+		out += fmt.Sprintln("pending:", a)
+	}
+	return out
 }
 
 // activities are how many the newest run has completed.

@@ -36,13 +36,13 @@ const (
 	// patience bounds every wait. It is far beyond what is waited for, so that
 	// only a wait without end reaches it, also on a busy machine.
 	patience = 90 * time.Second
-	lookGap  = 150 * time.Millisecond
+	lookGap  = 200 * time.Millisecond
 )
 
 // The periods of the systems under test.
 const (
 	converge = 200 * time.Millisecond
-	refresh  = 2 * time.Second
+	refresh  = 3 * time.Second
 	settle   = 2 * time.Second
 )
 
@@ -191,7 +191,7 @@ func (s *system) environment(more ...string) []string {
 	return append(append(env, asProgram+"=1", "DATABASE_URL="+s.db.URL, "SECRETS_KEYSET="+s.keyset(),
 		"TEMPORAL_ADDRESS="+s.address, "TEMPORAL_NAMESPACE="+s.namespace, "API_ADDR=127.0.0.1:0", "METRICS_ADDR=127.0.0.1:0",
 		"CONVERGE_INTERVAL="+converge.String(), "REFRESH_INTERVAL="+refresh.String(), "SETTLE_WINDOW="+settle.String(),
-		"LOG_LEVEL=debug"), more...)
+		"LOG_LEVEL=info"), more...)
 }
 
 func (s *system) logPath(name string) string { return filepath.Join(s.dir, name+".log") }

@@ -16,6 +16,7 @@ import (
 // testTenantsAreApart: two tenants of one shared account never see each other,
 // in any answer.
 func testTenantsAreApart(t *testing.T, w *world) {
+	w.share(t)
 	a, g := w.acme, w.globex
 	mine := a.ready(t, a.create(t, w.poolShared, pg, "main", pgSpec()).ID)
 	theirs := g.ready(t, g.create(t, w.poolShared, pg, "main", pgSpec()).ID)
@@ -53,6 +54,7 @@ func testTenantsAreApart(t *testing.T, w *world) {
 // testOffers: what an operator withholds is refused with its reason, before
 // anything is recorded.
 func testOffers(t *testing.T, w *world) {
+	w.share(t)
 	hooli, initech := w.tenant("hooli"), w.tenant("initech")
 	w.change(t, func() {
 		w.offers = append(w.offers, object{"tenant": hooli.tenant, "pool": w.poolShared, "status": "suspended"},
@@ -77,6 +79,7 @@ func testOffers(t *testing.T, w *world) {
 // testPlatformChanges: what the platform file changes while everything runs is
 // in force for the next call, and existing resources live on.
 func testPlatformChanges(t *testing.T, w *world) {
+	w.share(t)
 	p := w.acme
 	c := p.ready(t, p.create(t, w.poolShared, volume, "one", volumeSpec()).ID)
 

@@ -21,7 +21,7 @@ import (
 )
 
 // world is what one test has of a system to itself: two tenants, acme with an
-// account of its own, and an account that both share.
+// account of its own, and after share an account that both share.
 type world struct {
 	*system
 	word string
@@ -39,7 +39,7 @@ type world struct {
 	// What tests change and apply again.
 	offers, quotas, budgets []object
 	tenants                 []party
-	noPreviews              bool
+	sharing                 bool
 	// faults are the ids of those that act on the world's accounts.
 	faults []string
 	marked int64
@@ -59,16 +59,28 @@ func (s *system) world(t *testing.T) *world {
 		poolShared: pgtest.PoolID(word + "s"), poolKVM: pgtest.PoolID(word + "k"), project: "prj_" + strings.TrimPrefix(pgtest.PoolID(word), "pool_"),
 	}
 	w.root, w.acme, w.globex = w.tenant("root"), w.tenant("acme"), w.tenant("globex")
-	w.offers = []object{{"tenant": w.acme.tenant, "pool": w.poolShared}, {"tenant": w.globex.tenant, "pool": w.poolShared}}
 	w.change(t, func() { s.worlds = append(s.worlds, w) })
-	for _, account := range []string{w.own, w.shared} {
-		// The allowance that the simulated provider tells, full from the start:
-		// these tests are about other things than waiting for it.
-		s.db.Exec(`INSERT INTO account_budget (account_id, tokens, refilled_at, hour_left, hour_limit) VALUES ($1, $2::int, now(), $3::int, $3::int)`,
-			account, allowance/40, allowance)
-	}
+	w.allow(w.own)
 	t.Cleanup(func() { w.end(t) })
 	return w
+}
+
+// share adds the platform's account and offers it to acme and globex. Most tests
+// do without: each account is swept every few seconds.
+func (w *world) share(t testing.TB) {
+	t.Helper()
+	w.change(t, func() {
+		w.sharing = true
+		w.offers = []object{{"tenant": w.acme.tenant, "pool": w.poolShared}, {"tenant": w.globex.tenant, "pool": w.poolShared}}
+	})
+	w.allow(w.shared)
+}
+
+// allow fills the account's allowance, which is as large as the simulated
+// provider tells: these tests are about other things than waiting for it.
+func (w *world) allow(account string) {
+	w.db.Exec(`INSERT INTO account_budget (account_id, tokens, refilled_at, hour_left, hour_limit) VALUES ($1, $2::int, now(), $3::int, $3::int)`,
+		account, allowance/40, allowance)
 }
 
 // tenant adds a tenant with one caller who may do everything in it.
@@ -109,13 +121,11 @@ func (w *world) declare(file object) {
 	add("projects", object{"id": w.project, "tenant": w.acme.tenant})
 	account := func(id, owner, token string, regions ...string) object {
 		return object{"id": id, "provider": "digitalocean", "owner": owner, "token": object{"value": token}, "apiUrl": w.sim.URL,
-			"regions": regions, "previews": id == w.own && !w.noPreviews}
+			"regions": regions, "previews": id == w.own}
 	}
-	add("accounts", account(w.own, w.acme.tenant, w.ownToken, "nyc3", "ams3", "atl1", "nyc2"),
-		account(w.shared, w.root.tenant, w.sharedToken, "nyc3", "ams3"))
+	add("accounts", account(w.own, w.acme.tenant, w.ownToken, "nyc3", "ams3", "atl1", "nyc2"))
 	add("pools", object{"id": w.poolOwn, "type": "provider", "account": w.own, "billing": "platform-fee"},
 		object{"id": w.poolFree, "type": "provider", "account": w.own, "billing": "none"},
-		object{"id": w.poolShared, "type": "provider", "account": w.shared, "billing": "metered"},
 		object{"id": w.poolKVM, "type": "kvm", "owner": w.acme.tenant})
 	add("offers", w.offers...)
 	add("quotas", w.quotas...)
@@ -124,10 +134,7 @@ func (w *world) declare(file object) {
 		return object{"id": w.instance(id), "tenant": tenant, "account": account, "live": live,
 			"providerId": strconv.Itoa(simulator.DropletID(token, name))}
 	}
-	add("instances", droplet("a", "acme", w.acme.tenant, w.own, w.ownToken, true),
-		droplet("s", "shared", w.acme.tenant, w.shared, w.sharedToken, true),
-		droplet("g", "gx", w.globex.tenant, w.shared, w.sharedToken, true),
-		droplet("d", "shared", w.acme.tenant, w.own, w.ownToken, false))
+	add("instances", droplet("a", "acme", w.acme.tenant, w.own, w.ownToken, true), droplet("d", "shared", w.acme.tenant, w.own, w.ownToken, false))
 	vpcs := func(id, tenant, account, token string, regions ...string) object {
 		ids := object{}
 		for _, region := range regions {
@@ -135,9 +142,14 @@ func (w *world) declare(file object) {
 		}
 		return object{"id": w.network(id), "tenant": tenant, "account": account, "vpcs": ids}
 	}
-	add("networks", vpcs("a", w.acme.tenant, w.own, w.ownToken, "nyc3", "atl1"),
-		vpcs("s", w.acme.tenant, w.shared, w.sharedToken, "nyc3", "ams3"),
-		vpcs("g", w.globex.tenant, w.shared, w.sharedToken, "nyc3", "ams3"))
+	add("networks", vpcs("a", w.acme.tenant, w.own, w.ownToken, "nyc3", "atl1"))
+	if !w.sharing {
+		return
+	}
+	add("accounts", account(w.shared, w.root.tenant, w.sharedToken, "nyc3", "ams3"))
+	add("pools", object{"id": w.poolShared, "type": "provider", "account": w.shared, "billing": "metered"})
+	add("instances", droplet("s", "shared", w.acme.tenant, w.shared, w.sharedToken, true), droplet("g", "gx", w.globex.tenant, w.shared, w.sharedToken, true))
+	add("networks", vpcs("s", w.acme.tenant, w.shared, w.sharedToken, "nyc3", "ams3"), vpcs("g", w.globex.tenant, w.shared, w.sharedToken, "nyc3", "ams3"))
 }
 
 // end deletes all that the world has and checks that nothing of it is left.
