@@ -29,7 +29,12 @@ build: ## Build the program into bin/
 	go build -trimpath -o bin/cloudresources ./cmd/cloudresources
 
 test: $(TESTENV) ## Run all tests with the race detector, on throwaway Postgres and Temporal
+ifeq ($(PKG),./...)
+	@# The end-to-end tests start whole systems, so they run after the rest, not beside it.
+	@exec $(TESTENV) -- sh -c 'go test -race $(TESTFLAGS) $$(go list ./... | grep -v /cmd/cloudresources) && go test -race $(TESTFLAGS) ./cmd/cloudresources'
+else
 	@exec $(TESTENV) -- go test -race $(TESTFLAGS) $(PKG)
+endif
 
 fmt: $(GOLANGCI_LINT) ## Format all Go files as lint wants them
 	$(GOLANGCI_LINT) fmt ./...

@@ -13,7 +13,6 @@ import (
 
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator"
-	"github.com/better-compute/cloud-resources/schema/postgres/pgtest"
 	"github.com/better-compute/cloud-resources/workflows"
 )
 
@@ -40,8 +39,15 @@ func TestWorkerKilledInTheMiddle(t *testing.T) {
 	} {
 		w.wait(t, activity+" to run", func() bool { return s.running(t, id, activity) })
 	}
-	w.wait(t, "the mark of the attempt", func() bool {
-		return pgtest.Value[bool](s.db, "SELECT attempted_at IS NOT NULL FROM resources WHERE id = $1", made.ID)
+	w.wait(t, "the three calls to be on the wire", func() bool {
+		faults, err := w.sim.Faults(context.Background())
+		require.NoError(t, err)
+		for _, f := range faults {
+			if *f.Times > 0 {
+				return false
+			}
+		}
+		return true
 	})
 	kill(t, s.worker)
 

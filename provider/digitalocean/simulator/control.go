@@ -57,6 +57,13 @@ func (c Control) ClearFaults(ctx context.Context, ids ...string) error {
 	return nil
 }
 
+// Faults lists the registered faults, with how often each may still act.
+func (c Control) Faults(ctx context.Context) ([]Fault, error) {
+	var found []Fault
+	err := c.call(ctx, http.MethodGet, "faults", nil, &found)
+	return found, err
+}
+
 // Requests returns the ledger of an account ("" means all) after a sequence
 // number.
 func (c Control) Requests(ctx context.Context, account string, since int64) ([]Request, error) {
