@@ -37,10 +37,11 @@ func normalise(k cloud.Kind, spec cloud.Spec) cloud.Spec {
 }
 
 // checkRegion: a regional kind's region is one that the account configures, and
-// the one that was decided on, however the spec spelt it.
+// the one that was decided on, however the spec spelt it. A kind whose schema
+// does not demand one leaves the choice to the provider.
 func checkRegion(m *cloud.Manifest, spec cloud.Spec, decided string, a *Account) error {
 	word := spec.String("region")
-	if !m.Regional || word == decided && m.RegionAllowed(word, a.Regions) {
+	if !m.Regional || spec["region"] == nil || word == decided && m.RegionAllowed(word, a.Regions) {
 		return nil
 	}
 	return cloud.InvalidField("spec.region must be a region that the account configures: "+strings.Join(regionWords(m, a.Regions), ", "), "spec.region")

@@ -105,6 +105,11 @@ func (f *createFacts) checkOffer(n *intent.NewResource, parent *cloud.Resource) 
 	if region == "" && parent != nil {
 		region = parent.Region
 	}
+	if n.Manifest.Regional && region == "" && len(f.excluded) > 0 {
+		// Where the provider would put it is not known, so it might be there.
+		return cloud.Errorf(cloud.CodeAccessDenied, "the offer of this pool leaves regions out: name one in spec.region").
+			Because(cloud.ReasonRegionExcluded)
+	}
 	if slices.ContainsFunc(datacenters(n.Manifest, region), func(dc string) bool { return slices.Contains(f.excluded, dc) }) {
 		return cloud.Errorf(cloud.CodeAccessDenied, "the offer of this pool leaves region %s out", region).
 			Because(cloud.ReasonRegionExcluded).With("region", region)
