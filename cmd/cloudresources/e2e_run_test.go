@@ -15,6 +15,8 @@ func TestEndToEnd(t *testing.T) {
 	}{
 		{"WholeLife", testWholeLife},
 		{"LifeOnASharedAccount", testLifeOnASharedAccount},
+		{"EveryKind", testEveryKind},
+		{"Capacity", testCapacity},
 		{"CreateFaults", testCreateFaults},
 		{"AccountTrouble", testAccountTrouble},
 		{"LaterFaults", testLaterFaults},

@@ -94,11 +94,10 @@ func prepare(t *testing.T, address string) *system {
 		address = server
 	}
 	s := &system{dir: t.TempDir(), address: address, db: pgtest.New(t)}
-	settings := simulator.Settings{
-		ProvisionTime: simulator.Duration(300 * time.Millisecond), UpdateTime: simulator.Duration(300 * time.Millisecond),
-		DeleteTime: simulator.Duration(300 * time.Millisecond), BackupAfter: simulator.Duration(time.Millisecond),
-		OverlapTime: simulator.Duration(5 * time.Millisecond), PerHour: allowance, PerMinute: allowance / 20,
-	}
+	settings := simulator.DefaultSettings()
+	settings.ProvisionTime, settings.UpdateTime, settings.DeleteTime = every(300*time.Millisecond), every(300*time.Millisecond), every(300*time.Millisecond)
+	settings.BackupAfter, settings.OverlapTime = every(time.Millisecond), every(5*time.Millisecond)
+	settings.PerHour, settings.PerMinute, settings.CDNPerTenSeconds = allowance, allowance/20, allowance
 	sim, err := simulator.New(simulator.Options{Settings: &settings})
 	require.NoError(t, err)
 	provider := httptest.NewServer(sim)

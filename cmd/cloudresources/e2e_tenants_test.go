@@ -69,7 +69,11 @@ func testOffers(t *testing.T, w *world) {
 		{name: "an excluded region", in: initech.wish(w.poolShared, pg, "main", pgSpec(object{"region": "ams3"})), code: cloud.CodeAccessDenied, reason: "regionExcluded"},
 		{name: "budget", in: initech.wish(w.poolShared, pg, "main", pgSpec()), code: cloud.CodeBudgetExceeded},
 		{name: "an app in a city of the excluded region", in: initech.wish(w.poolShared, app, "main", appSpec(object{"region": "ams"})), code: cloud.CodeAccessDenied, reason: "regionExcluded"},
+		{name: "an app wherever the provider likes", in: initech.wish(w.poolShared, app, "main", appSpec(object{"region": nil})), code: cloud.CodeInvalidInput, fields: []string{"spec.region"}},
 	})
+	anywhere := appSpec()
+	delete(anywhere, "region")
+	require.Equal(t, "regionExcluded", initech.refused(t, "cloudResources/create", initech.wish(w.poolShared, app, "main", anywhere)).reason())
 	require.EqualValues(t, 100, initech.refused(t, "cloudResources/create", initech.wish(w.poolShared, pg, "main", pgSpec())).Details["limit"])
 
 	w.change(t, func() { w.budgets[0]["used"] = 10 })

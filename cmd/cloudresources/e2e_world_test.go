@@ -37,9 +37,9 @@ type world struct {
 	project                                string
 
 	// What tests change and apply again.
-	offers, quotas, budgets []object
-	tenants                 []party
-	sharing                 bool
+	offers, quotas, budgets, capacity []object
+	tenants                           []party
+	sharing                           bool
 	// faults are the ids of those that act on the world's accounts.
 	faults []string
 	marked int64
@@ -130,6 +130,7 @@ func (w *world) declare(file object) {
 	add("offers", w.offers...)
 	add("quotas", w.quotas...)
 	add("budgets", w.budgets...)
+	add("capacity", w.capacity...)
 	droplet := func(id, name, tenant, account, token string, live bool) object {
 		return object{"id": w.instance(id), "tenant": tenant, "account": account, "live": live,
 			"providerId": strconv.Itoa(simulator.DropletID(token, name))}
