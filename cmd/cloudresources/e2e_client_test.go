@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,21 +51,30 @@ func (p party) send(t testing.TB, method, body string) (int, []byte) {
 
 func (p party) sendTo(t testing.TB, base, method, body string) (int, []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, base+"/api/compute/"+method, strings.NewReader(body))
+	status, raw, err := p.post(base, method, body)
 	require.NoError(t, err)
+	return status, raw
+}
+
+func (p party) post(base, method, body string) (status int, raw []byte, err error) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, base+"/api/compute/"+method, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
 	req.Header.Set("Content-Type", "application/json")
 	if p.token != "" {
 		req.Header.Set("Authorization", "Bearer "+p.token)
 	}
 	res, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	if err != nil {
+		return 0, nil, err
+	}
 	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	raw, err = io.ReadAll(res.Body)
 	if method != "secrets/reveal" {
 		p.answers.add(raw)
 	}
-	return res.StatusCode, raw
+	return res.StatusCode, raw, err
 }
 
 // call makes a call that must succeed.
@@ -175,14 +183,10 @@ func (p party) list(t testing.TB, filter object) []cloud.View {
 func (p party) until(t testing.TB, id, what string, ok func(cloud.View) bool) cloud.View {
 	t.Helper()
 	var v cloud.View
-	for end := time.Now().Add(patience); ; time.Sleep(lookGap) {
-		if v = p.get(t, id); ok(v) {
-			return v
-		}
-		if time.Now().After(end) {
-			require.FailNow(t, "waited in vain for "+what, "%s %s %s is %s: %q, drift %v\n%s", v.Kind, v.Name, v.ID, v.State, v.Message, v.Drift, p.workflow(v.ID))
-		}
+	if !eventually(func() bool { v = p.get(t, id); return ok(v) }) {
+		require.FailNow(t, "waited in vain for "+what, "%s %s %s is %s: %q, drift %v\n%s", v.Kind, v.Name, v.ID, v.State, v.Message, v.Drift, p.workflow(v.ID))
 	}
+	return v
 }
 
 func (p party) reaches(t testing.TB, id string, state cloud.State) cloud.View {

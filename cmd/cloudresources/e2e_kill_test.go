@@ -80,7 +80,7 @@ func TestWorkerKilledInTheMiddle(t *testing.T) {
 // running tells whether a worker has begun the activity of a workflow.
 func (s *system) running(t testing.TB, id, activity string) bool {
 	t.Helper()
-	d, err := s.temporal.DescribeWorkflowExecution(context.Background(), id, "")
+	d, err := s.describe(id, "")
 	if err != nil {
 		return false // not started yet
 	}

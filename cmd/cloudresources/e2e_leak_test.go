@@ -147,7 +147,7 @@ func (s *system) histories(t testing.TB, wanted string) string {
 				require.NoError(t, err)
 				add(event)
 			}
-			d, err := s.temporal.DescribeWorkflowExecution(ctx, id, run)
+			d, err := s.describe(id, run)
 			require.NoError(t, err)
 			add(d)
 			if e.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {

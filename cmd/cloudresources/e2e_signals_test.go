@@ -49,9 +49,18 @@ func (s *system) history(t testing.TB, id string) (events []*historypb.HistoryEv
 	return events
 }
 
+// describe is what the server says of a run; "" is the newest.
+func (s *system) describe(id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := s.temporal.DescribeWorkflow(context.Background(), id, run)
+	if err != nil {
+		return nil, err
+	}
+	return d.RawResponse, nil
+}
+
 // workflow tells, for the message of a failed test, what a workflow does.
 func (s *system) workflow(id string) string {
-	d, err := s.temporal.DescribeWorkflowExecution(context.Background(), id, "")
+	d, err := s.describe(id, "")
 	if err != nil {
 		return err.Error()
 	}
@@ -122,8 +131,9 @@ func testHandSentSignals(t *testing.T, w *world) {
 	} {
 		before := w.activities(t, v.ID)
 		w.signal(t, v.ID, "update", arg)
-		w.wait(t, name+" to be looked at", func() bool { return w.activities(t, v.ID) > before })
-		require.Contains(t, w.status(t, v.ID).LastRefused, "update at ", name)
+		w.wait(t, name+" to be looked at, and refused", func() bool {
+			return w.activities(t, v.ID) > before && strings.Contains(w.status(t, v.ID).LastRefused, "update at ")
+		})
 	}
 	w.signal(t, v.ID, "explode", nil)
 	w.wait(t, "the unknown signal to show", func() bool { return len(w.status(t, v.ID).UnknownSignals) > 0 })
@@ -151,8 +161,7 @@ func testWorkflowAtRest(t *testing.T, w *world) {
 	v := p.create(t, w.poolFree, volume, "disk", volumeSpec())
 	p.ready(t, v.ID)
 	w.atRest(t, v.ID)
-	ctx := context.Background()
-	d, err := w.temporal.DescribeWorkflowExecution(ctx, v.ID, "")
+	d, err := w.describe(v.ID, "")
 	require.NoError(t, err)
 	require.Empty(t, d.GetPendingActivities())
 	require.Empty(t, d.GetPendingChildren())
@@ -182,7 +191,7 @@ func testWorkflowAtRest(t *testing.T, w *world) {
 	p.delete(t, v.ID)
 	p.reaches(t, v.ID, cloud.StateDeleted)
 	w.wait(t, "the workflow to end", func() bool {
-		d, err := w.temporal.DescribeWorkflowExecution(ctx, v.ID, "")
+		d, err := w.describe(v.ID, "")
 		require.NoError(t, err)
 		return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	})

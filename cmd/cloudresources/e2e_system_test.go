@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +24,6 @@ import (
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"log/slog"
 
 	"github.com/better-compute/cloud-resources/cmd/internal/platform"
 	"github.com/better-compute/cloud-resources/provider/digitalocean/simulator"
@@ -289,9 +289,23 @@ func (s *system) healthy(t *testing.T) {
 // wait returns when the condition holds.
 func (s *system) wait(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !condition(); time.Sleep(lookGap) {
-		if time.Now().After(end) {
-			require.FailNow(t, "waited in vain for "+what, "the worker's trouble:\n%s", s.trouble())
+	if !eventually(condition) {
+		require.FailNow(t, "waited in vain for "+what, "the worker's trouble:\n%s", s.trouble())
+	}
+}
+
+// eventually tells whether the condition came to hold.
+func eventually(condition func() bool) bool {
+	tick := time.NewTicker(lookGap)
+	defer tick.Stop()
+	for end := time.After(patience); ; {
+		if condition() {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			return false
 		}
 	}
 }
