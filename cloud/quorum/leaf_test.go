@@ -120,7 +120,7 @@ func TestTextFormsHaveOneSpelling(t *testing.T) {
 	require.Error(t, k.UnmarshalText(text[:43]), "padding missing")
 	require.Error(t, k.UnmarshalText([]byte(string(text[:20])+"\n"+string(text[20:]))), "line break")
 	// The last character holds two spare bits; only zero bits are accepted.
-	spare := []byte(text)
+	spare := text
 	spare[42]++
 	require.Error(t, k.UnmarshalText(spare))
 }
