@@ -108,7 +108,7 @@ func (s *server) getBatch(ctx context.Context, p intent.Principal, in batchInput
 	if err := s.onBatch(ctx, p, actionBatchRead, in.TenantID, in.BatchID); err != nil {
 		return nil, err
 	}
-	d, err := s.Batches.Detail(ctx, in.TenantID, in.BatchID)
+	d, err := s.Batches.BatchDetail(ctx, in.TenantID, in.BatchID)
 	if err != nil {
 		return nil, err
 	}

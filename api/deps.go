@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/better-compute/cloud-resources/api/authz"
 	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/cloud/intent"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 	"github.com/better-compute/cloud-resources/cloud/quorum"
 	"github.com/better-compute/cloud-resources/schema/platform"
 )
@@ -51,8 +51,7 @@ type Check struct {
 	Run  func(ctx context.Context) error
 }
 
-// Platform is who may call at all; schema/postgres has all but Issuers, which
-// is a field of its Settings.
+// Platform is who may call at all; schema/postgres implements it.
 type Platform interface {
 	authz.Source
 	// PrincipalByToken returns who holds the static token with this SHA-256;
@@ -64,14 +63,15 @@ type Platform interface {
 	Issuers(ctx context.Context) ([]platform.Issuer, error)
 }
 
-// Secret is a secret without its value.
-type Secret struct {
-	Name       string
-	Ref        cloud.SecretRef
-	ResourceID string
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
-}
+// What the ports speak of.
+type (
+	Secret            = ports.Secret
+	Event             = ports.Event
+	UsageHour         = ports.UsageHour
+	CertificateFilter = ports.CertificateFilter
+	BatchDetail       = ports.BatchDetail
+	AuditLine         = ports.AuditLine
+)
 
 // Secrets is the secret store of tenants.
 type Secrets interface {
@@ -82,42 +82,14 @@ type Secrets interface {
 	DeleteSecret(ctx context.Context, tenant, name, actor string) error
 }
 
-// Event is a stored event.
-type Event struct {
-	ID       string
-	TenantID string
-	Sequence int64
-	Type     string
-	Subject  string
-	At       time.Time
-	Actor    string
-	Data     json.RawMessage
-}
-
 // Events lists events.
 type Events interface {
 	ListEvents(ctx context.Context, tenant string, after int64, limit int) ([]Event, error)
 }
 
-// UsageHour is one hour of one meter of one resource.
-type UsageHour struct {
-	ResourceID string
-	Meter      string
-	Hour       time.Time
-	Quantity   json.Number
-}
-
 // Usage lists hours that begin in [from, to); a zero time leaves a side open.
 type Usage interface {
 	ListUsage(ctx context.Context, tenant string, from, to time.Time) ([]UsageHour, error)
-}
-
-// CertificateFilter narrows a list; empty fields do not.
-type CertificateFilter struct {
-	Tenant         string
-	Pool           string
-	Project        string
-	IncludeDeleted bool
 }
 
 // Certificates is the rules and records of certificates. What is called here
@@ -130,34 +102,12 @@ type Certificates interface {
 	ListCertificates(ctx context.Context, f CertificateFilter, after string, limit int) ([]*cloud.Certificate, error)
 }
 
-// BatchDetail is a batch with all that belongs to it.
-type BatchDetail struct {
-	Batch     *cloud.Batch
-	File      quorum.Batch
-	Approvals []quorum.Approval
-	Commands  []cloud.BatchCommand
-	// Audit is its trail, oldest first; AuditTruncated: more lines follow.
-	Audit          []AuditLine
-	AuditTruncated bool
-}
-
-// MaxAudit is how many lines of a trail one answer has.
-const MaxAudit = 10_000
-
-// AuditLine is one line of the audit trail.
-type AuditLine struct {
-	At     time.Time
-	Actor  string
-	Action string
-	Detail map[string]any
-}
-
 // Batches is the rules and records of command batches. What is called here was
 // authorized.
 type Batches interface {
 	Create(ctx context.Context, p intent.Principal, n intent.NewBatch) (*cloud.Batch, error)
 	Approve(ctx context.Context, tenant, id, actor string, a quorum.ApprovalFile) (*cloud.Batch, error)
 	Cancel(ctx context.Context, tenant, id, actor string) (*cloud.Batch, error)
-	Detail(ctx context.Context, tenant, id string) (*BatchDetail, error)
+	BatchDetail(ctx context.Context, tenant, id string) (*BatchDetail, error)
 	ListBatches(ctx context.Context, tenant string, ended bool, after string, limit int) ([]*cloud.Batch, error)
 }

@@ -2,7 +2,6 @@ package apitest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -16,9 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/better-compute/cloud-resources/api"
-	"github.com/better-compute/cloud-resources/cloud"
 	"github.com/better-compute/cloud-resources/cloud/intent"
-	"github.com/better-compute/cloud-resources/schema/platform"
 	"github.com/better-compute/cloud-resources/schema/postgres"
 )
 
@@ -40,8 +37,8 @@ func (w *World) Serve(edits ...func(d *api.Deps)) *Server {
 	certificates := &intent.CertificateService{Store: w.Store, Accounts: w.Provider, Now: time.Now}
 	batches := &intent.BatchService{Store: w.Store, Now: time.Now}
 	s.Deps = api.Deps{
-		Intents: w.Service, Platform: Ports{w.Store}, Authorizer: w.Service.Authorizer,
-		Secrets: Ports{w.Store}, Events: Ports{w.Store}, Usage: Ports{w.Store},
+		Intents: w.Service, Platform: w.Store, Authorizer: w.Service.Authorizer,
+		Secrets: w.Store, Events: w.Store, Usage: w.Store,
 		Certificates: certificatePorts{certificates, w.Store}, Batches: batchPorts{batches, w.Store},
 		Source: "/cloud-resources/dev", Log: slog.New(slog.NewJSONHandler(s.Log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -138,80 +135,12 @@ func (l *Log) String() string {
 	return l.b.String()
 }
 
-// Ports are the store as the API's ports.
-type Ports struct{ *postgres.Store }
-
-// Issuers implements api.Platform.
-func (p Ports) Issuers(ctx context.Context) ([]platform.Issuer, error) {
-	st, _, err := p.Settings(ctx)
-	return st.OIDCIssuers, err
-}
-
-// ListSecrets implements api.Secrets.
-func (p Ports) ListSecrets(ctx context.Context, tenant, after string, limit int) ([]api.Secret, error) {
-	list, err := p.Store.ListSecrets(ctx, tenant, after, limit)
-	return convert(list, err, func(s postgres.SecretInfo) api.Secret { return api.Secret(s) })
-}
-
-// ListEvents implements api.Events.
-func (p Ports) ListEvents(ctx context.Context, tenant string, after int64, limit int) ([]api.Event, error) {
-	list, err := p.Store.ListEvents(ctx, tenant, after, limit)
-	return convert(list, err, func(e postgres.Event) api.Event { return api.Event(e) })
-}
-
-// ListUsage implements api.Usage.
-func (p Ports) ListUsage(ctx context.Context, tenant string, from, to time.Time) ([]api.UsageHour, error) {
-	list, err := p.Store.ListUsage(ctx, tenant, from, to)
-	return convert(list, err, func(h postgres.UsageHour) api.UsageHour { return api.UsageHour(h) })
-}
-
-func convert[A, B any](list []A, err error, fn func(A) B) ([]B, error) {
-	out := make([]B, len(list))
-	for i, v := range list {
-		out[i] = fn(v)
-	}
-	return out, err
-}
-
 type certificatePorts struct {
 	*intent.CertificateService
-	store *postgres.Store
-}
-
-func (p certificatePorts) Certificate(ctx context.Context, tenant, id string) (*cloud.Certificate, error) {
-	return p.store.Certificate(ctx, tenant, id)
-}
-
-func (p certificatePorts) ListCertificates(ctx context.Context, f api.CertificateFilter, after string, limit int) ([]*cloud.Certificate, error) {
-	return p.store.ListCertificates(ctx, postgres.CertificateFilter(f), after, limit)
+	*postgres.Store
 }
 
 type batchPorts struct {
 	*intent.BatchService
-	store *postgres.Store
-}
-
-func (p batchPorts) ListBatches(ctx context.Context, tenant string, ended bool, after string, limit int) ([]*cloud.Batch, error) {
-	return p.store.ListBatches(ctx, tenant, ended, after, limit)
-}
-
-func (p batchPorts) Detail(ctx context.Context, tenant, id string) (*api.BatchDetail, error) {
-	b, err := p.store.Batch(ctx, tenant, id)
-	if err != nil {
-		return nil, err
-	}
-	file, approvals, err := p.store.BatchFile(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	commands, err := p.store.Commands(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	trail, err := p.store.AuditTrail(ctx, postgres.AuditFilter{Tenant: tenant, Subject: id}, 0, api.MaxAudit+1)
-	d := &api.BatchDetail{Batch: b, File: file, Approvals: approvals, Commands: commands, AuditTruncated: len(trail) > api.MaxAudit}
-	for _, l := range trail[:min(len(trail), api.MaxAudit)] {
-		d.Audit = append(d.Audit, api.AuditLine{At: l.At, Actor: l.Actor, Action: l.Action, Detail: l.Detail})
-	}
-	return d, err
+	*postgres.Store
 }

@@ -79,8 +79,8 @@ func newAPI(ctx context.Context, store *postgres.Store, temporal client.Client, 
 	rules := newRules(store, newAccounts(store, log))
 	rules.resources.Authorizer = authz.New(store)
 	return api.New(api.Deps{
-		Intents: rules.resources, Platform: ports{store}, Authorizer: rules.resources.Authorizer,
-		Secrets: ports{store}, Events: ports{store}, Usage: ports{store},
+		Intents: rules.resources, Platform: store, Authorizer: rules.resources.Authorizer,
+		Secrets: store, Events: store, Usage: store,
 		Certificates: certificatePorts{rules.certificates, store}, Batches: batchPorts{rules.batches, store},
 		Nudge:  nudger(store, temporal, log),
 		Health: health(store, temporal, namespace), Source: "/cloud-resources/" + deployment,

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
 const workflowCertificate = "Certificate"
@@ -47,13 +48,8 @@ func replayCertificate(ctx context.Context, q querier, id string) (*cloud.Certif
 	return c, digest, err
 }
 
-// CertificateFilter narrows ListCertificates. Empty fields do not.
-type CertificateFilter struct {
-	Tenant         string
-	Pool           string
-	Project        string
-	IncludeDeleted bool
-}
+// CertificateFilter narrows ListCertificates.
+type CertificateFilter = ports.CertificateFilter
 
 // ListCertificates returns up to limit certificates of a tenant, oldest first,
 // after an id.

@@ -5,29 +5,15 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
-// Event is one stored event: what a CloudEvent needs, apart from its source.
-type Event struct {
-	// ID is unique for ever: the subject and the sequence.
-	ID       string
-	TenantID string
-	// Sequence counts a tenant's events from 1 without a gap.
-	Sequence int64
-	Type     string
-	// Subject is the id of the resource that it is about.
-	Subject string
-	At      time.Time
-	Actor   string
-	// Data is a JSON object with at least actor, kind, name and resourceId for
-	// a resource's event. Never a secret.
-	Data json.RawMessage
-}
+// Event is one stored event.
+type Event = ports.Event
 
 // eventEntry is an event that has no sequence yet.
 type eventEntry struct {

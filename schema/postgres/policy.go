@@ -65,6 +65,12 @@ func settings(ctx context.Context, q querier) (Settings, int64, error) {
 	return st, revision, mapError(err)
 }
 
+// Issuers are the OIDC issuers whose tokens are accepted.
+func (s *Store) Issuers(ctx context.Context) ([]platform.Issuer, error) {
+	settings, _, err := s.Settings(ctx)
+	return settings.OIDCIssuers, err
+}
+
 // QuorumPolicy returns the approver keys in force; without any it has no
 // approvers and threshold 0.
 func (s *Store) QuorumPolicy(ctx context.Context) (quorum.Policy, error) {

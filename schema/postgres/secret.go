@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/better-compute/cloud-resources/cloud"
+	"github.com/better-compute/cloud-resources/cloud/ports"
 )
 
 // MaxSecretBytes is the most that a tenant's secret may take.
@@ -28,14 +28,7 @@ const (
 )
 
 // SecretInfo is a secret without its value.
-type SecretInfo struct {
-	Name string
-	Ref  cloud.SecretRef
-	// ResourceID is set for a resource's sealed output.
-	ResourceID string
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
-}
+type SecretInfo = ports.Secret
 
 // PutSecret seals a value under a name, replacing what stood there, and returns
 // its reference. INVALID_INPUT names the field name (pattern, or the prefix of

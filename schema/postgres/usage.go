@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -14,15 +13,8 @@ import (
 
 var _ ports.Billing = (*Store)(nil)
 
-// UsageHour is one hour of one meter: an hour of UTC in which the resource ran.
-type UsageHour struct {
-	ResourceID string
-	Meter      string
-	// Hour is the start of the hour, UTC.
-	Hour time.Time
-	// Quantity is 1 on every meter there is.
-	Quantity json.Number
-}
+// UsageHour is one hour of one meter.
+type UsageHour = ports.UsageHour
 
 const (
 	// billBatch and billHours bound one statement: so many resources, so many
