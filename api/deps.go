@@ -63,14 +63,19 @@ type Platform interface {
 	Issuers(ctx context.Context) ([]platform.Issuer, error)
 }
 
-// What the ports speak of.
 type (
-	Secret            = ports.Secret
-	Event             = ports.Event
-	UsageHour         = ports.UsageHour
+	// Secret is a secret without its value.
+	Secret = ports.Secret
+	// Event is a stored event.
+	Event = ports.Event
+	// UsageHour is one hour of one meter of one resource.
+	UsageHour = ports.UsageHour
+	// CertificateFilter narrows a list; empty fields do not.
 	CertificateFilter = ports.CertificateFilter
-	BatchDetail       = ports.BatchDetail
-	AuditLine         = ports.AuditLine
+	// BatchDetail is a batch with all that belongs to it.
+	BatchDetail = ports.BatchDetail
+	// AuditLine is one line of the audit trail.
+	AuditLine = ports.AuditLine
 )
 
 // Secrets is the secret store of tenants.
